@@ -23,9 +23,9 @@ struct TokenOptions {
 struct SeedOptions {
     /// Address and UDP port; port 0 selects a free one. Empty means all addresses, port 7400.
     std::string listen{};
-    /// Number of members with which the cluster forms. Later, processes may join it and leave it.
+    /// Members with which the cluster forms, 1 to 16384. Later, processes may join and leave.
     int world = 1;
-    /// The most members that the cluster may ever have at the same time; 0: no limit.
+    /// The most members that the cluster may ever have at the same time; 0: 16384.
     int max_world = 0;
     /// Directory for the cluster's keys and members; created if absent. If empty, nothing is
     /// stored, and the cluster ends with this object.

@@ -12,14 +12,13 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 #include <vector>
-#include "base/types.hpp"
 
 #include "base/buffer_pool.hpp"
 #include "base/identity.hpp"
 #include "base/recorder.hpp"
 #include "base/time.hpp"
+#include "base/types.hpp"
 #include "base/view.hpp"
 #include "engine/agreements.hpp"
 #include "engine/calls.hpp"
@@ -28,6 +27,7 @@
 #include "engine/credit.hpp"
 #include "engine/engine_options.hpp"
 #include "engine/former_peers.hpp"
+#include "engine/link_news.hpp"
 #include "engine/membership_queue.hpp"
 #include "engine/messages.hpp"
 #include "engine/operation.hpp"
@@ -165,12 +165,6 @@ public:
     /// Further links of a peer come with their Up.
     bool take_over(port::Link& link, std::unique_ptr<LaneReader>& control,
                    std::uint64_t control_bytes);
-    /// A frame of a peer about a further link.
-    using LinkMessage = std::variant<wire::LinkOffer, wire::LinkRefusal, wire::LinkReady>;
-    struct LinkNews {
-        NodeId node{};
-        LinkMessage message{};
-    };
     std::optional<LinkNews> poll_link_news();
     void send_link_news(const NodeId& node, const LinkMessage& message);
     /// Lets a further link be used: the peer has it too. Until then this node only reads it, unless
@@ -397,8 +391,5 @@ private:
 
 /// Says that the sender closes its node in good order.
 wire::ErrorReport goodbye();
-
-/// The error of every operation after an abort: "rank 2 aborted the program with code 3: why".
-Error error_of(const wire::Abort& abort);
 
 }  // namespace nexar::engine

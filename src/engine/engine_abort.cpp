@@ -8,6 +8,7 @@
 #include "base/assert.hpp"
 #include "base/log.hpp"
 #include "base/printable.hpp"
+#include "engine/abort_error.hpp"
 #include "engine/engine.hpp"
 
 namespace nexar::engine {

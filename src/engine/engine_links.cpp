@@ -81,7 +81,7 @@ void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> c
     agreements_.connected(peer.node);
 }
 
-std::optional<Engine::LinkNews> Engine::poll_link_news() {
+std::optional<LinkNews> Engine::poll_link_news() {
     if (link_news_.empty()) return std::nullopt;
     LinkNews first = std::move(link_news_.front());
     link_news_.pop_front();

@@ -17,7 +17,7 @@ namespace nexar {
 
 namespace {
 
-constexpr std::uint32_t kMostRanks = wire::kMaxWorldSize;
+constexpr std::uint32_t kMostRanks = wire::kMaxViewMembers;  // of a cluster that a seed can form
 constexpr std::uint32_t kMostPort = 65535;
 // Step ids from here on do not belong to srun: the shell of salloc, a batch script.
 constexpr std::uint32_t kFirstSpecialStep = 0xfffffff0;

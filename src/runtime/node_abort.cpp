@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/printable.hpp"
+#include "engine/abort_error.hpp"
 #include "runtime/node_access.hpp"
 
 namespace nexar::detail {

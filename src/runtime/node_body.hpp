@@ -25,6 +25,7 @@
 #include "runtime/link_offers.hpp"
 #include "runtime/members/node_members.hpp"
 #include "runtime/members/succession.hpp"
+#include "runtime/owned_context.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/rpc_service.hpp"
 #include "runtime/task.hpp"
@@ -47,25 +48,6 @@ namespace nexar::detail {
 class CommunicatorBody;
 class NodeBody;
 class SeedBody;
-
-/// A context of a node's engine. It ends with this object, which the handles of the communicator
-/// share; the node keeps that of the newest world.
-class OwnedContext {
-public:
-    OwnedContext(NodeBody& node, engine::Context& context) noexcept
-        : node_(&node), context_(&context) {}
-    ~OwnedContext();
-    OwnedContext(const OwnedContext&) = delete;
-    OwnedContext& operator=(const OwnedContext&) = delete;
-
-    engine::Context& context() const noexcept { return *context_; }
-    /// The node is being destroyed, and the context with it.
-    void disown() noexcept { node_ = nullptr; }
-
-private:
-    NodeBody* node_;
-    engine::Context* context_;
-};
 
 /// A node: its engine, its links, and the loop that drives both.
 class NodeBody final : public runtime::Driven,

@@ -8,11 +8,13 @@
 #include "base/try.hpp"
 #include "link/carriers.hpp"
 #include "runtime/config_sources.hpp"
+#include "wire/limits.hpp"
 
 namespace nexar::detail {
 
 namespace {
 
+constexpr int kMostMembers = wire::kMaxViewMembers;
 constexpr Duration kSeedCloseTime = std::chrono::seconds(5);
 constexpr std::string_view kAnyAddress = "[::]:7400";
 constexpr std::string_view kAnyV4Address = "0.0.0.0:7400";
@@ -34,15 +36,17 @@ Result<std::unique_ptr<port::Carrier>> listen(const std::string& where, BufferPo
 
 Result<std::shared_ptr<SeedBody>> SeedBody::open(const SeedOptions& options,
                                                  runtime::HostServices services) {
-    if (options.world < 1 || options.world > static_cast<int>(wire::kMaxViewMembers)) {
+    if (options.world < 1 || options.world > kMostMembers) {
         return Error(Errc::invalid_argument,
                      fmt::format("a cluster of {} members was requested; allowed: 1 to {}",
-                                 options.world, wire::kMaxViewMembers));
+                                 options.world, kMostMembers));
     }
-    if (options.max_world < 0 || (options.max_world > 0 && options.max_world < options.world)) {
+    if (options.max_world < 0 || options.max_world > kMostMembers ||
+        (options.max_world > 0 && options.max_world < options.world)) {
         return Error(Errc::invalid_argument,
-                     fmt::format("a cluster of {} members cannot be limited to {}", options.world,
-                                 options.max_world));
+                     fmt::format("a cluster of {0} members cannot be limited to {1}; allowed: {0} "
+                                 "to {2}",
+                                 options.world, options.max_world, kMostMembers));
     }
     std::vector<NamedValue> code;
     code.reserve(options.settings.size());

@@ -284,7 +284,7 @@ TEST(BenchCommand, reports_wrong_arguments_before_it_starts_anything) {
     EXPECT_THAT(refusal({"allreduce", "-n", "2"}),
                 HasSubstr("barrier, latency, bandwidth, exchange"));
     EXPECT_THAT(refusal({"barrier", "-n", "2", "--link", "tcp"}), HasSubstr("auto, quic, shm"));
-    EXPECT_THAT(refusal({"barrier", "-n", "0"}), HasSubstr("from 1 to 65536"));
+    EXPECT_THAT(refusal({"barrier", "-n", "0"}), HasSubstr("from 1 to 16384"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "-r", "2"}), HasSubstr("0 to 1"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "-d", "f33"}), HasSubstr("f32, f64"));
     EXPECT_THAT(refusal({"reduce", "-n", "2", "-o", "bit_or"}), HasSubstr("bit_or"));

@@ -194,7 +194,7 @@ TEST_F(ClusterCommand, an_unknown_command_is_answered_with_the_closest_match) {
 
 TEST_F(ClusterCommand, help_describes_arguments_in_words) {
     const std::string seed = nexar({"seed", "--help"}).output;
-    EXPECT_THAT(seed, HasSubstr("a whole number from 1 to 1048576; required"));
+    EXPECT_THAT(seed, HasSubstr("a whole number from 1 to 16384; required"));
     EXPECT_THAT(nexar({"token", "create", "--help"}).output,
                 HasSubstr("a whole number from 1 to 1048576; default: 1"));
     EXPECT_THAT(nexar({"config", "--help"}).output,
@@ -207,8 +207,17 @@ TEST_F(ClusterCommand, help_describes_arguments_in_words) {
                           Not(HasSubstr("REQUIRED")), Not(HasSubstr("TEXT"))))
             << command;
     }
-    EXPECT_THAT(nexar({"seed", "--world", "0"}).errors,
-                HasSubstr("--world: \"0\" is not a whole number from 1 to 1048576"));
+}
+
+TEST_F(ClusterCommand, seed_refuses_worlds_that_cannot_form) {
+    for (const std::string world : {"0", "16385", "1048576", "4294967297"}) {
+        const Outcome outcome = nexar({"seed", "--world", world, "--state", state_});
+        EXPECT_EQ(outcome.exit_code, 2);
+        EXPECT_THAT(outcome.errors,
+                    HasSubstr("--world: \"" + world + "\" is not a whole number from 1 to 16384"));
+    }
+    EXPECT_THAT(nexar({"seed", "--world", "2", "--max", "16385", "--state", state_}).errors,
+                HasSubstr("--max: \"16385\" is not a whole number from 1 to 16384"));
 }
 
 TEST_F(ClusterCommand, a_seed_for_one_rank_prints_rank_in_the_singular) {

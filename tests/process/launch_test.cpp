@@ -97,6 +97,15 @@ TEST_F(Launched, an_unresolvable_node_name_is_an_error_that_says_what_to_set) {
                                       HasSubstr("set NEXAR_SEED_HOST on all ranks")));
 }
 
+TEST_F(Launched, every_rank_refuses_a_world_that_no_seed_can_form) {
+    for (const char* const own : {"RANK=0", "RANK=1"}) {
+        const auto rank = start_rank({kSecret, own, "WORLD_SIZE=16385", "MASTER_ADDR=127.0.0.1"});
+        EXPECT_EQ(rank->wait(), 1);
+        EXPECT_THAT(rank->errors(),
+                    HasSubstr("WORLD_SIZE=\"16385\" is not a whole number from 1 to 16384"));
+    }
+}
+
 TEST_F(Launched, rank_0_with_a_taken_port_names_the_variable_that_changes_it) {
     const int port = free_port();
     const auto first = start_rank(from_script(kSecret, 0, port));

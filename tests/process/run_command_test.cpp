@@ -96,7 +96,8 @@ TEST_F(RunCommand, invalid_command_lines_are_reported_before_anything_starts) {
         return outcome.errors;
     };
     EXPECT_THAT(refused({}), HasSubstr("the number of ranks is missing"));
-    EXPECT_THAT(refused({"-n", "0"}), HasSubstr("from 1 to 65536"));
+    EXPECT_THAT(refused({"-n", "0"}), HasSubstr("from 1 to 16384"));
+    EXPECT_THAT(refused({"-n", "16385"}), HasSubstr("from 1 to 16384"));
     EXPECT_THAT(refused({"-n", "2", "--grace", "fast"}), HasSubstr("fast"));
     EXPECT_THAT(refused({"-n", "2", "--hots", "a"}), HasSubstr("--hots"));
     EXPECT_THAT(refused({"-n", "2", "--host", "-oProxyCommand=x"}),

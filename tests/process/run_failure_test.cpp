@@ -272,7 +272,9 @@ TEST_F(RunFailure, options_that_contradict_each_other_are_refused) {
                 HasSubstr("--min: 3 is not between 1 and the number of ranks, 2"));
     EXPECT_THAT(refused({"--on-failure", "continue", "--min", "0"}), HasSubstr("--min: 0 is not"));
     EXPECT_THAT(refused({"--on-failure", "restart", "--max", "1"}),
-                HasSubstr("--max: 1 is not between the number of ranks, 2"));
+                HasSubstr("--max: 1 is not between the number of ranks, 2, and 16384"));
+    EXPECT_THAT(refused({"--on-failure", "restart", "--max", "16385"}),
+                HasSubstr("--max: 16385 is not between the number of ranks, 2, and 16384"));
     EXPECT_THAT(refused({"--on-failure", "restart", "--max-restarts", "1000001"}),
                 HasSubstr("--max-restarts: 1000001 is more than 1000000"));
     EXPECT_THAT(refused({"--on-failure", "panic"}), HasSubstr("--on-failure"));

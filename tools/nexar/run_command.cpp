@@ -45,7 +45,6 @@ struct RunOptions {
     std::optional<std::uint32_t> max_restarts;
 };
 
-constexpr std::uint32_t kMostMembers = 65536;
 constexpr std::uint32_t kMostRestarts = 1'000'000;
 
 constexpr const char* kRunHelp =
@@ -185,9 +184,9 @@ Result<run::FailureOptions> failure_options(const RunOptions& options, std::uint
         return refuse(fmt::format("--min: {} is not between 1 and the number of ranks, {}",
                                   failure.min, world));
     }
-    if (options.max && (*options.max < world || *options.max > kMostMembers)) {
+    if (options.max && (*options.max < world || *options.max > run::kMostRanks)) {
         return refuse(fmt::format("--max: {} is not between the number of ranks, {}, and {}",
-                                  *options.max, world, kMostMembers));
+                                  *options.max, world, run::kMostRanks));
     }
     if (failure.max_restarts > kMostRestarts) {
         return refuse(

@@ -9,6 +9,7 @@
 #include "cluster.hpp"
 #include "command.hpp"
 #include "help.hpp"
+#include "wire/limits.hpp"
 
 namespace nexar {
 
@@ -50,18 +51,17 @@ void add_seed_command(CLI::App& app, Invocation& invocation) {
             "Address and UDP port, such as 10.0.0.1:7400; by default all addresses, port 7400")
         ->type_name("ADDRESS");
     command
-        ->add_option(
-            "--world", options->world,
-            "Number of ranks with which the cluster forms, a whole number from 1 to 1048576")
+        ->add_option("--world", options->world,
+                     "Number of ranks with which the cluster forms, a whole number from 1 to 16384")
         ->type_name("RANKS")
         ->required()
-        ->check(whole_number(1, 1U << 20U));
+        ->check(whole_number(1, wire::kMaxViewMembers));
     command
         ->add_option("--max", options->max_world,
                      "Most ranks that the cluster may ever have at the same time, a whole number "
-                     "from 1 to 16384; by default there is no limit")
+                     "from 1 to 16384, which is also the default")
         ->type_name("RANKS")
-        ->check(whole_number(1, 16384));
+        ->check(whole_number(1, wire::kMaxViewMembers));
     add_state_option(*command, options->state_directory);
     command
         ->add_option("--other", options->other_seeds,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nexar/communicator.hpp>
 #include <nexar/membership.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/mix.hpp"
@@ -155,12 +156,12 @@ std::vector<Rank> checked_ranks(const detail::CommunicatorBody& body,
 }
 
 /// `own`: the ranks in the cluster of those that are in the communicator.
-std::vector<Rank> checked_additions(const std::vector<int>& own,
+std::vector<Rank> checked_additions(const engine::Context& context, const std::vector<int>& own,
                                     std::span<const std::int64_t> members) {
     std::vector<Rank> added;
     added.reserve(members.size());
-    const auto refuse = [](const std::string& why) {
-        throw Error(Errc::invalid_argument, why, {.operation = "rebuild_adding"});
+    const auto refuse = [](const std::string& why, std::optional<int> rank = {}) {
+        throw Error(Errc::invalid_argument, why, {.rank = rank, .operation = "rebuild_adding"});
     };
     for (const std::int64_t member : members) {
         if (member < 0 || member > wire::kMaxRank) {
@@ -169,6 +170,15 @@ std::vector<Rank> checked_additions(const std::vector<int>& own,
         const Rank rank(static_cast<std::uint32_t>(member));
         if (std::ranges::find(own, public_rank(rank)) != own.end()) {
             refuse(fmt::format("member {} is in this communicator already", member));
+        }
+        // A process that has a world takes no other one. All ranks of the communicator know the
+        // same number, so none of them waits for the others in an agreement.
+        if (rank < context.newcomers_from) {
+            refuse(fmt::format("member {} cannot be added: it was left out of this communicator, "
+                               "or passed over when a later member was added; let its process "
+                               "close its node and join again, and add its new rank",
+                               member),
+                   public_rank(rank));
         }
         if (std::ranges::find(added, rank) != added.end()) {
             refuse(fmt::format("member {} is named twice", member));
@@ -227,7 +237,7 @@ Communicator Communicator::grow() const {
 }
 
 Communicator Communicator::rebuilt_adding(std::span<const std::int64_t> members) const {
-    const std::vector<Rank> added = checked_additions(this->members(), members);
+    const std::vector<Rank> added = checked_additions(*body()->context, this->members(), members);
     const auto agreed = detail::agree_on(body(),
                                          {.what = wire::AgreementKind::grow,
                                           .fingerprint = fingerprint_of(added),

@@ -12,7 +12,7 @@
 #include "base/log.hpp"
 #include "base/printable.hpp"
 #include "base/try.hpp"
-#include "engine/engine.hpp"
+#include "engine/abort_error.hpp"
 #include "runtime/seed/seed_server.hpp"
 #include "wire/codec.hpp"
 #include "wire/view.hpp"

@@ -1,10 +1,12 @@
 // A few faults on real processes. chaos_soak_tests runs thousands, of every kind.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <iostream>
 #include <memory>
 #include <nexar/error.hpp>
+#include <set>
 #include <string>
 
 #include "process/chaos/scenario.hpp"
@@ -15,6 +17,40 @@
 namespace nexar::chaos {
 namespace {
 
+using ::testing::ElementsAre;
+
+// Together these contain every kind of fault.
+
+Scenario in_shared_memory() {
+    return {.ranks = 5, .link = "auto", .cycles = 5, .seed = 2112};
+}
+
+Scenario on_quic() {
+    return {.ranks = 5, .link = "quic", .cycles = 3, .seed = 2203};
+}
+
+Scenario on_hosts() {
+    return {.ranks = 5, .link = "quic", .cycles = 2, .seed = 2103, .with_cuts = true};
+}
+
+/// The same with another seed, if the user gave one.
+Scenario as_requested(Scenario scenario) {
+    scenario.seed = test_seed(scenario.seed);
+    return scenario;
+}
+
+TEST(Chaos, schedules_contain_every_kind_of_fault) {
+    std::set<Fault::Kind> kinds;
+    for (const Scenario& one : {in_shared_memory(), on_quic(), on_hosts()}) {
+        for (const Fault& fault : schedule(one.seed, one.cycles, one.with_cuts)) {
+            kinds.insert(fault.kind);
+        }
+    }
+    using enum Fault::Kind;
+    EXPECT_THAT(kinds, ElementsAre(kill, kill_two, kill_again, kill_during_join, kill_joiner, stop,
+                                   pause, cut));
+}
+
 TEST(Chaos, same_seed_gives_same_schedule) {
     const auto once = schedule(77, 50, true);
     const auto again = schedule(77, 50, true);
@@ -23,11 +59,11 @@ TEST(Chaos, same_seed_gives_same_schedule) {
 }
 
 TEST(Chaos, ranks_in_shared_memory_survive_faults) {
-    run_scenario({.ranks = 5, .link = "auto", .cycles = 5, .seed = test_seed(2101)});
+    run_scenario(as_requested(in_shared_memory()));
 }
 
 TEST(Chaos, ranks_with_quic_survive_faults) {
-    run_scenario({.ranks = 5, .link = "quic", .cycles = 3, .seed = test_seed(2102)});
+    run_scenario(as_requested(on_quic()));
 }
 
 /// Members are killed and replaced; one that never fails must not keep what it had of them. These
@@ -64,9 +100,7 @@ TEST(Chaos, ranks_on_hosts_that_are_cut_off_survive_faults) {
         if (error.code() != Errc::unsupported) throw;
         GTEST_SKIP() << "no namespaces for this user; run as root (" << error.what() << ")";
     }
-    run_scenario(
-        {.ranks = 5, .link = "quic", .cycles = 2, .seed = test_seed(2103), .with_cuts = true},
-        networks.get());
+    run_scenario(as_requested(on_hosts()), networks.get());
 }
 
 }  // namespace

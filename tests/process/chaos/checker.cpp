@@ -9,6 +9,8 @@
 #include <sstream>
 #include <utility>
 
+#include "process/chaos/growth.hpp"
+
 namespace chaos_checker {
 
 namespace {
@@ -27,14 +29,6 @@ struct Got {
     Step step{};
     std::int64_t own_world = 0;
     int by = -1;
-};
-
-/// What a process held when it entered a world.
-struct Held {
-    std::int64_t resident_kb = 0;
-    std::int64_t heap = 0;
-    std::int64_t mappings = 0;
-    std::int64_t descriptors = 0;
 };
 
 /// What one process did.
@@ -221,6 +215,14 @@ private:
             return static_cast<bool>(in >> held.resident_kb >> held.heap >> held.mappings >>
                                      held.descriptors);
         }
+        if (event == "longest") {
+            std::string call;
+            std::int64_t time = 0;
+            if (!(in >> call >> time)) return false;
+            std::int64_t& longest = found_.longest_us[call];
+            longest = std::max(longest, time);
+            return true;
+        }
         if (event == "evicted") {
             process.evicted = true;
             ++found_.evicted;
@@ -309,56 +311,9 @@ private:
     }
 
     void check_memory() {
-        for (const auto& [rank, process] : processes_) {
-            if (process.held.empty()) continue;
-            const auto warm =
-                process.held.lower_bound(process.held.begin()->first + rules_.warm_up_worlds);
-            if (warm == process.held.end()) continue;
-            const auto last = std::prev(process.held.end());
-            const std::int64_t growth = last->second.resident_kb - warm->second.resident_kb;
-            if (growth > found_.most_growth_kb) {
-                found_.most_growth_kb = growth;
-                found_.worlds_of_growth = last->first - warm->first;
-            }
-            if (growth > rules_.most_growth_kb) {
-                wrong("the memory of rank " + std::to_string(rank) + " grew by " +
-                      std::to_string(growth) + " KiB from world " + std::to_string(warm->first) +
-                      " to world " + std::to_string(last->first));
-            }
-            if (last->first - warm->first >= rules_.fewest_worlds) {
-                check_handles(rank, {warm, process.held.end()});
-            }
-        }
-    }
-
-    /// Compares the first third of the worlds with the last, each by its median.
-    void check_handles(int rank, const std::map<std::int64_t, Held>& held) {
-        const auto third = static_cast<std::ptrdiff_t>(held.size() / 3);
-        const auto worlds = static_cast<std::int64_t>(held.size()) - third;  // between the middles
-        const auto gained = [&](std::int64_t Held::* what) {
-            const auto median = [&](auto begin) {
-                std::vector<std::int64_t> all;
-                for (auto at = begin; std::ssize(all) < third; ++at) {
-                    all.push_back(at->second.*what);
-                }
-                std::ranges::nth_element(all, all.begin() + third / 2);
-                return all[static_cast<std::size_t>(third / 2)];
-            };
-            return median(std::prev(held.end(), third)) - median(held.begin());
-        };
-        const auto check = [&](const char* what, std::int64_t grown, std::int64_t most,
-                               std::int64_t& found) {
-            found = std::max(found, grown);
-            if (grown <= most) return;
-            wrong("rank " + std::to_string(rank) + " gained " + std::to_string(grown) + " " + what +
-                  " in " + std::to_string(worlds) + " worlds");
-        };
-        check("bytes of heap per world", gained(&Held::heap) / worlds, rules_.most_heap_per_world,
-              found_.heap_per_world);
-        check("mappings", gained(&Held::mappings), rules_.most_handles_gained,
-              found_.mappings_gained);
-        check("descriptors", gained(&Held::descriptors), rules_.most_handles_gained,
-              found_.descriptors_gained);
+        Growth growth(rules_, found_);
+        for (const auto& [rank, process] : processes_) growth.check(rank, process.held);
+        for (const std::string& one : growth.wrong()) wrong(one);
     }
 
     Rules rules_;
@@ -399,8 +354,12 @@ std::string describe(const Findings& findings) {
         << findings.evicted << " evicted, memory grew by " << findings.most_growth_kb
         << " KiB at most, in " << findings.worlds_of_growth << " worlds, the heap by "
         << findings.heap_per_world << " bytes per world, mappings by " << findings.mappings_gained
-        << ", descriptors by " << findings.descriptors_gained << "; " << findings.wrong.size()
-        << " findings";
+        << ", descriptors by " << findings.descriptors_gained;
+    const char* before = ", longest calls: ";
+    for (const auto& [call, time] : findings.longest_us) {
+        out << std::exchange(before, ", ") << call << " " << time << " us";
+    }
+    out << "; " << findings.wrong.size() << " findings";
     for (const std::string& one : findings.wrong) out << "\n  " << one;
     return out.str();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ namespace chaos_checker {
 ///   minority W, evicted W   it learned that it is cut off, or evicted
 ///   holds W KB BYTES M D    when it entered the world: its resident memory, its heap (0 if it is
 ///                           unknown), and the numbers of its mappings and descriptors
+///   longest CALL US         no call of this kind took longer so far, including time in which the
+///                           process was stopped
 ///   corrupt, stale, hang, trouble ...  what the process itself found wrong
 ///   end                     it ended on its own
 struct Rules {
@@ -58,6 +61,8 @@ struct Findings {
     std::int64_t heap_per_world = 0;
     std::int64_t mappings_gained = 0;
     std::int64_t descriptors_gained = 0;
+    /// The longest call of each kind, of all processes.
+    std::map<std::string, std::int64_t> longest_us{};
 };
 
 /// The text of one log each.

@@ -104,6 +104,14 @@ TEST(ChaosChecker, hang_and_unknown_events_are_found) {
     EXPECT_THAT(wrong("hang shrink world 1 step 2\n"), ElementsAre(HasSubstr("hang shrink")));
 }
 
+TEST(ChaosChecker, longest_call_of_each_kind_is_reported) {
+    const auto found = check({rank_0 + "longest call 40\nlongest all_reduce 500\n",
+                              rank_1 + "longest all_reduce 700\nlongest all_reduce 800\n"});
+    EXPECT_THAT(found.wrong, IsEmpty());
+    EXPECT_THAT(chaos_checker::describe(found),
+                HasSubstr("longest calls: all_reduce 800 us, call 40 us; 0 findings"));
+}
+
 TEST(ChaosChecker, unfinished_last_line_is_ignored) {
     EXPECT_THAT(wrong("reduced 1 1 3"), IsEmpty());
 }

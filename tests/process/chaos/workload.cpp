@@ -109,6 +109,9 @@ void Workload::step() {
         if (n % 3 == 0) call(n);
     }
     if (n % options_.checkpoint_every == options_.checkpoint_every - 1) checkpoint();
+    for (const auto& [call, time] : watchdog_.take_longest()) {
+        journal_.note("longest {} {}", call, time.count());
+    }
 }
 
 void Workload::tell_view() {

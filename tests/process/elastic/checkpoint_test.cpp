@@ -102,7 +102,8 @@ TEST_F(Checkpoint, ranks_that_have_left_are_not_taken_in_again) {
     on_nodes([](Node& node) { EXPECT_TRUE(node.elastic_checkpoint().has_value()); });
     // Rank 2 has not closed its node.
     for (const int rank : {0, 1}) EXPECT_THAT(node(rank).members(), ElementsAre(0, 1));
-    std::jthread other([&] { EXPECT_FALSE(node(1).elastic_checkpoint().has_value()); });
+    const std::jthread other =
+        in_thread([&] { EXPECT_FALSE(node(1).elastic_checkpoint().has_value()); });
     EXPECT_FALSE(node(0).elastic_checkpoint().has_value());
 }
 
@@ -110,10 +111,7 @@ TEST_F(Checkpoint, process_that_joins_may_leave_again) {
     form({.world = 3});
     auto joining = join_soon();
     await_members({0, 1, 2, 3});
-    on_nodes([](Node& node) {
-        while (!node.elastic_checkpoint()) {
-        }
-    });
+    on_nodes([](Node& node) { await_change(node); });
     keep(joining).leave();
     on_nodes([](Node& node) {
         static_cast<void>(node.world());
@@ -147,7 +145,7 @@ TEST_F(Checkpoint, joiner_whose_elders_are_gone_gets_an_error) {
     kill(0);
     await_members({1, 2});
     kill(1);
-    const Error error = world.get();
+    const Error error = await_value(world);
     EXPECT_EQ(error.code(), Errc::membership_changed);
     EXPECT_THAT(error.what(), HasSubstr("were lost before they took this process in"));
 }

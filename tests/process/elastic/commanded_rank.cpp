@@ -5,6 +5,7 @@
 // It joins, prints "joined RANK", and follows the commands on its standard input, one per line. It
 // answers each one with a line, or with "error CODE: TEXT". It leaves at the end of its input.
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -19,6 +20,9 @@
 #include "process/elastic/application_state.hpp"
 
 namespace {
+
+/// The longest time that a command may take.
+constexpr std::chrono::seconds kPatience{40};
 
 void say(const std::string& line) {
     std::printf("%s\n", line.c_str());
@@ -62,15 +66,19 @@ private:
             return "sum " + std::to_string(all);
         }
         if (command == "sum_until_aborted") {
-            for (;;) {
+            const auto deadline = std::chrono::steady_clock::now() + kPatience;
+            while (std::chrono::steady_clock::now() < deadline) {
                 const auto result = node_.world().all_reduce(1, nexar::sum).result();
                 if (!result && result.error().code() == nexar::Errc::aborted) throw result.error();
             }
+            throw std::runtime_error("nobody aborted in time");
         }
         if (command == "failures") {
             std::size_t known = 0;
             words >> known;
-            return "failures " + list(node_.failures().longer_than(known).wait());
+            auto failed = node_.failures().longer_than(known);
+            if (!failed.wait_for(kPatience)) throw std::runtime_error("nobody failed in time");
+            return "failures " + list(failed.wait());
         }
         if (command == "checkpoint") {
             const auto change = node_.elastic_checkpoint();

@@ -10,19 +10,61 @@ namespace nexar::testing {
 
 namespace {
 
-Settings local_settings() {
-    return {{"formation_timeout", "40s"}, {"collective_timeout", "40s"}, {"on_abort", "error"}};
+/// The settings of a node in this process; those of `own` replace the usual ones.
+Settings local_settings(const Settings& own) {
+    std::map<std::string, std::string> all{
+        {"formation_timeout", "40s"}, {"collective_timeout", "40s"}, {"on_abort", "error"}};
+    for (const auto& [name, value] : own) all[name] = value;
+    return {all.begin(), all.end()};
 }
 
-Node join_with(const std::string& join_string, std::optional<int> rank) {
+Node join_with(const std::string& join_string, std::optional<int> rank, const Settings& own) {
     JoinOptions options;
     options.join_string = join_string;
     options.rank = rank;
-    options.settings = local_settings();
+    options.settings = local_settings(own);
     return join(options);
 }
 
 }  // namespace
+
+std::vector<int> await_failures(const Node& node, std::size_t known) {
+    Work<std::vector<int>> failed = node.failures().longer_than(known);
+    if (!failed.wait_for(kElasticPatience)) {
+        failed.cancel();
+        throw std::runtime_error("not in time: more than " + std::to_string(known) + " failures");
+    }
+    return failed.wait();
+}
+
+WorldChange await_change(const Node& node) {
+    std::optional<WorldChange> change;
+    await("a checkpoint that changes the world", [&] {
+        change = node.elastic_checkpoint();
+        return change.has_value();
+    });
+    return *std::move(change);
+}
+
+std::jthread in_thread(std::function<void()> body) {
+    return std::jthread([body = std::move(body)] {
+        try {
+            body();
+        } catch (const std::exception& error) {
+            ADD_FAILURE() << error.what();
+        }
+    });
+}
+
+Error failure_of_sums(const Communicator& world) {
+    std::optional<Error> failure;
+    await("an all-reduce that fails", [&] {
+        const auto result = world.all_reduce(1, sum).result();
+        if (!result) failure = result.error();
+        return failure.has_value();
+    });
+    return *failure;
+}
 
 std::unique_ptr<RunningProgram> ElasticCluster::start_process(const std::string& join_string,
                                                               std::optional<int> rank) const {
@@ -52,9 +94,10 @@ void ElasticCluster::form(const ElasticShape& shape) {
     std::map<int, std::future<Node>> joins;
     for (int rank = 0; rank < shape.world; ++rank) {
         if (shape.processes.contains(rank)) continue;
-        joins[rank] = std::async(std::launch::async, &join_with, join_string, std::optional(rank));
+        joins[rank] = std::async(std::launch::async, &join_with, join_string, std::optional(rank),
+                                 shape.local);
     }
-    for (auto& [rank, joining] : joins) nodes_.emplace(rank, joining.get());
+    for (auto& [rank, joining] : joins) nodes_.emplace(rank, await_value(joining));
     for (const int rank : shape.processes) {
         ASSERT_TRUE(process(rank).writes("joined " + std::to_string(rank) + "\n"))
             << process(rank).errors();
@@ -91,15 +134,13 @@ void ElasticCluster::on_nodes(const std::function<void(Node&)>& body) {
     }
 }
 
-std::future<Node> ElasticCluster::join_soon() {
-    return std::async(std::launch::async, &join_with, seed_->create_token(), std::optional<int>());
+std::future<Node> ElasticCluster::join_soon(const Settings& local) {
+    return std::async(std::launch::async, &join_with, seed_->create_token(), std::optional<int>(),
+                      local);
 }
 
 Node& ElasticCluster::keep(std::future<Node>& joining) {
-    if (joining.wait_for(kElasticPatience) != std::future_status::ready) {
-        throw std::runtime_error("a process could not join");
-    }
-    Node joined = joining.get();
+    Node joined = await_value(joining);
     const int rank = joined.rank();
     return nodes_.emplace(rank, std::move(joined)).first->second;
 }
@@ -115,17 +156,10 @@ int ElasticCluster::start_joiner() {
 }
 
 void ElasticCluster::await_members(const std::vector<int>& members) {
-    const auto deadline = std::chrono::steady_clock::now() + kElasticPatience;
-    const auto all_know = [&] {
+    await("one list of members on all nodes", [&] {
         return std::ranges::all_of(
             nodes_, [&](const auto& entry) { return entry.second.members() == members; });
-    };
-    while (!all_know()) {
-        if (std::chrono::steady_clock::now() > deadline) {
-            throw std::runtime_error("the members did not agree in time");
-        }
-        std::this_thread::yield();
-    }
+    });
 }
 
 void ElasticCluster::close(int rank) {

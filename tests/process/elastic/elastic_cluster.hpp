@@ -10,7 +10,9 @@
 #include <nexar/nexar.hpp>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -28,7 +30,40 @@ struct ElasticShape {
     std::set<int> processes{};  // ranks that are processes of their own
     int max_world = 0;
     Settings settings{};  // of the cluster
+    Settings local{};     // of each node in this process
 };
+
+/// Waits until `condition` returns true. Throws if that takes too long; `what` says what is
+/// missing.
+template <class Condition>
+void await(const std::string& what, Condition condition) {
+    const auto deadline = std::chrono::steady_clock::now() + kElasticPatience;
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > deadline) {
+            throw std::runtime_error("not in time: " + what);
+        }
+        std::this_thread::yield();
+    }
+}
+
+/// Waits for the value of a future. Throws if that takes too long.
+template <class T>
+T await_value(std::future<T>& future) {
+    if (future.wait_for(kElasticPatience) != std::future_status::ready) {
+        throw std::runtime_error("not in time: the value of a future");
+    }
+    return future.get();
+}
+
+/// Waits until more than `known` members have failed, and returns all that have. Throws if that
+/// takes too long.
+std::vector<int> await_failures(const Node& node, std::size_t known);
+
+/// Repeats the checkpoint until the world changes. Throws if that takes too long.
+WorldChange await_change(const Node& node);
+
+/// Runs `body` in a thread. An exception fails the test.
+std::jthread in_thread(std::function<void()> body);
 
 /// A cluster whose ranks are nodes of this process, or processes that the test can kill; see
 /// commanded_rank.cpp. The failure budget is so long that only an end that the host reports counts
@@ -53,8 +88,9 @@ protected:
     /// the test.
     void on_nodes(const std::function<void(Node&)>& body);
 
-    /// Joins in a thread. keep() takes the node into on_nodes().
-    std::future<Node> join_soon();
+    /// Joins in a thread, with these settings besides those of all nodes. keep() takes the node
+    /// into on_nodes().
+    std::future<Node> join_soon(const Settings& local = {});
     Node& keep(std::future<Node>& joining);
     /// Starts a process that joins, and waits until it has joined. Returns its rank.
     int start_joiner();
@@ -84,12 +120,7 @@ Error error_of(Call call) {
     return {Errc::closed, "none"};
 }
 
-/// Repeats the all-reduce until it fails, and returns its error.
-inline Error failure_of_sums(const Communicator& world) {
-    for (;;) {
-        const auto result = world.all_reduce(1, sum).result();
-        if (!result) return result.error();
-    }
-}
+/// Repeats the all-reduce until it fails, and returns its error. Throws if that takes too long.
+Error failure_of_sums(const Communicator& world);
 
 }  // namespace nexar::testing

@@ -50,7 +50,7 @@ protected:
     void kill_and_await(int rank, std::size_t failed) {
         kill(rank);
         for (const int survivor : here()) {
-            EXPECT_EQ(node(survivor).failures().longer_than(failed - 1).wait().size(), failed);
+            EXPECT_EQ(await_failures(node(survivor), failed - 1).size(), failed);
         }
     }
 };
@@ -100,10 +100,10 @@ TEST_F(FailureList, callback_is_called_once_for_each_change_until_it_is_replaced
         };
     };
     const auto await_one = [&](const Lists& lists) {
-        for (;; std::this_thread::yield()) {
+        await("a call of the callback", [&] {
             const std::scoped_lock lock(mutex);
-            if (!lists.empty()) return;
-        }
+            return !lists.empty();
+        });
     };
     node(0).failures().on_change(keep_in(first));
     kill_and_await(3, 1);
@@ -136,9 +136,9 @@ TEST_F(FailureList, callback_may_set_another_callback) {
         failures.on_change([&](const std::vector<int>&) { ++second; });
     });
     kill_and_await(1, 1);
-    while (first == 0) std::this_thread::yield();
+    await("the first callback", [&] { return first != 0; });
     kill_and_await(3, 2);
-    while (second == 0) std::this_thread::yield();
+    await("the second callback", [&] { return second != 0; });
     close(0);
     EXPECT_EQ(first, 1);
     EXPECT_EQ(second, 1);

@@ -64,7 +64,7 @@ TEST_F(WorldLimits, automatic_recovery_below_min_world_lets_calls_fail) {
           .settings = {{"min_world", "3"}, {"recovery", "automatic"}}});
     kill(1);
     on_nodes([](Node& node) {
-        EXPECT_EQ(node.failures().longer_than(0).wait().size(), 1U);
+        EXPECT_EQ(await_failures(node, 0).size(), 1U);
         const Communicator world = node.world();
         EXPECT_EQ(world.size(), 3);
         EXPECT_EQ(failure_of_sums(world).code(), Errc::membership_changed);
@@ -105,9 +105,7 @@ TEST_F(WorldLimits, joiner_beyond_max_world_waits_until_a_member_leaves) {
     Node& joined = keep(joining);
     await_members({0, 2, 3});
     on_nodes([&](Node& node) {
-        for (bool changed = node.rank() == joined.rank(); !changed;) {
-            changed = node.elastic_checkpoint().has_value();
-        }
+        if (node.rank() != joined.rank()) await_change(node);
         EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 5);
     });
 }
@@ -123,8 +121,7 @@ TEST_F(WorldLimits, joiner_beyond_max_world_takes_the_place_of_a_killed_one) {
         if (node.rank() != 4) {
             EXPECT_EQ(failure_of_sums(node.world()).code(), Errc::membership_changed);
             node.world().shrink();
-            while (!node.elastic_checkpoint()) {
-            }
+            await_change(node);
         }
         EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 9);
     });

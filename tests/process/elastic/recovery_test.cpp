@@ -6,6 +6,7 @@
 #include <csignal>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,6 +30,17 @@ struct Told {
 
 class RecoveryPolicy : public ElasticCluster {
 protected:
+    /// The error of calls after an abort. They may fail because of the failure before it arrives.
+    static Error abort_of(const Communicator& world) {
+        std::optional<Error> error;
+        await("the abort", [&] {
+            error = failure_of_sums(world);
+            return error->code() != Errc::membership_changed;
+        });
+        EXPECT_EQ(error->code(), Errc::aborted) << error->what();
+        return *error;
+    }
+
     /// Lets all nodes here recover automatically and remember the events.
     void recover_automatically() {
         for (const int rank : here()) {
@@ -80,14 +92,15 @@ TEST_F(RecoveryPolicy, automatic_shrinks_the_world_of_every_survivor_and_reports
 TEST_F(RecoveryPolicy, automatic_ends_calls_that_wait_for_the_killed_rank) {
     form({.world = 4, .processes = {1}, .settings = {{"recovery", "automatic"}}});
     std::atomic<int> waiting = 0;
-    std::jthread killer([&] {
-        while (waiting < 3) std::this_thread::yield();
+    const std::jthread killer = in_thread([&] {
+        await("three receives", [&] { return waiting == 3; });
         kill(1);
     });
     on_nodes([&](Node& node) {
         std::vector<int> value(1);
         Work<Status> receive = node.world().recv(value, 1, 7);
         ++waiting;
+        ASSERT_TRUE(receive.wait_for(kElasticPatience));
         const auto received = receive.result();
         ASSERT_FALSE(received.has_value());
         EXPECT_EQ(received.error().code(), Errc::membership_changed);
@@ -109,7 +122,7 @@ TEST_F(RecoveryPolicy, automatic_lets_callbacks_wait_for_the_new_world) {
     recover_automatically();
     kill(1);
     on_nodes([](Node& node) {
-        EXPECT_THAT(node.failures().longer_than(0).wait(), ElementsAre(1));
+        EXPECT_THAT(await_failures(node, 0), ElementsAre(1));
         EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 2);
     });
     for (const int rank : here()) close(rank);  // no callback runs any more
@@ -127,13 +140,13 @@ TEST_F(RecoveryPolicy, automatic_survives_two_kills_one_after_the_other) {
     tell(0, "failures 0");
     tell(0, "sum");
     on_nodes([](Node& node) {
-        EXPECT_THAT(node.failures().longer_than(0).wait(), ElementsAre(3));
+        EXPECT_THAT(await_failures(node, 0), ElementsAre(3));
         EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 7);
     });
     EXPECT_TRUE(process(0).writes("failures 3\nsum 7\n")) << process(0).output();
     kill(0);
     on_nodes([](Node& node) {
-        EXPECT_THAT(node.failures().longer_than(1).wait(), ElementsAre(3, 0));
+        EXPECT_THAT(await_failures(node, 1), ElementsAre(3, 0));
         EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 7);
     });
     for (const int rank : here()) close(rank);  // no callback runs any more
@@ -151,7 +164,7 @@ TEST_F(RecoveryPolicy, automatic_survives_three_kills_at_once) {
     recover_automatically();
     for (const int rank : {1, 2, 5}) process(rank).send(SIGKILL);
     on_nodes([](Node& node) {
-        EXPECT_EQ(node.failures().longer_than(2).wait().size(), 3U);
+        EXPECT_EQ(await_failures(node, 2).size(), 3U);
         EXPECT_THAT(node.world().members(), ElementsAre(0, 3, 4, 6));
         EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 13);
     });
@@ -163,7 +176,7 @@ TEST_F(RecoveryPolicy, automatic_also_shrinks_a_world_that_has_lost_a_member_bef
     node(0).recover(Recovery::automatic);
     kill(1);
     on_nodes([](Node& node) {
-        EXPECT_EQ(node.failures().longer_than(0).wait().size(), 1U);
+        EXPECT_EQ(await_failures(node, 0).size(), 1U);
         if (node.rank() != 0) node.recover(Recovery::automatic);
         EXPECT_THAT(node.world().members(), ElementsAre(0, 2, 3));
         EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 5);
@@ -173,20 +186,21 @@ TEST_F(RecoveryPolicy, automatic_also_shrinks_a_world_that_has_lost_a_member_bef
 TEST_F(RecoveryPolicy, automatic_works_beside_checkpoints) {
     form({.world = 5, .processes = {1}, .settings = {{"recovery", "automatic"}}});
     for (int i = 0; i < 50; ++i) tell(1, "checkpoint");
-    std::jthread killer([&] {
+    const std::jthread killer = in_thread([&] {
         EXPECT_TRUE(process(1).writes("checkpoint nothing\n", 5)) << process(1).output();
         kill(1);
     });
     on_nodes([](Node& node) {
-        for (;;) {
+        await("the checkpoint with which rank 0 leaves", [&] {
             // The others go on until rank 0 leaves, so that all end with the same checkpoint.
             if (node.rank() == 0 && !node.failures().list().empty()) node.leave();
             try {
-                if (node.elastic_checkpoint()) break;
+                return node.elastic_checkpoint().has_value();
             } catch (const Error& error) {
                 EXPECT_EQ(error.code(), Errc::membership_changed) << error.what();
+                return false;
             }
-        }
+        });
         if (node.rank() == 0) return;
         EXPECT_THAT(node.world().members(), ElementsAre(2, 3, 4));
         EXPECT_EQ(node.world().all_reduce(node.rank(), sum).wait(), 9);
@@ -203,10 +217,10 @@ TEST_F(RecoveryPolicy, automatic_does_not_take_the_callback_of_failures) {
     });
     kill(1);
     on_nodes([](Node& node) {
-        EXPECT_EQ(node.failures().longer_than(0).wait().size(), 1U);
+        EXPECT_EQ(await_failures(node, 0).size(), 1U);
         EXPECT_THAT(node.world().members(), ElementsAre(0, 2, 3));
     });
-    while (called == 0) std::this_thread::yield();
+    await("a call of the callback", [&] { return called != 0; });
     node(0).recover(Recovery::manual);
     close(0);
     EXPECT_EQ(called, 1);
@@ -216,7 +230,7 @@ TEST_F(RecoveryPolicy, manual_leaves_the_world_as_it_is_until_shrink) {
     form({.world = 4, .processes = {2}});
     kill(2);
     on_nodes([](Node& node) {
-        EXPECT_THAT(node.failures().longer_than(0).wait(), ElementsAre(2));
+        EXPECT_THAT(await_failures(node, 0), ElementsAre(2));
         const Communicator world = node.world();
         EXPECT_THAT(world.members(), ElementsAre(0, 1, 2, 3)) << "nobody has called shrink()";
         const Error error = failure_of_sums(world);
@@ -234,7 +248,7 @@ TEST_F(RecoveryPolicy, manual_replaces_the_setting_automatic) {
     on_nodes([](Node& node) { node.recover(Recovery::manual); });
     kill(2);
     on_nodes([](Node& node) {
-        EXPECT_EQ(node.failures().longer_than(0).wait().size(), 1U);
+        EXPECT_EQ(await_failures(node, 0).size(), 1U);
         EXPECT_EQ(node.world().size(), 4);
     });
 }
@@ -249,17 +263,11 @@ TEST_F(RecoveryPolicy, abort_ends_every_rank_with_the_same_error) {
     kill(2);
     on_nodes([&](Node& node) {
         const Communicator world = node.world();
-        for (;;) {
-            const Error error = failure_of_sums(world);
-            // A call may end because of the failure itself, before the abort arrives.
-            if (error.code() == Errc::membership_changed) continue;
-            EXPECT_EQ(error.code(), Errc::aborted) << error.what();
-            const std::scoped_lock lock(mutex);
-            causes.push_back(error.cause());
-            ranks.push_back(error.rank().value_or(-1));
-            codes.push_back(error.abort_code().value_or(-1));
-            return;
-        }
+        const Error error = abort_of(world);
+        const std::scoped_lock lock(mutex);
+        causes.push_back(error.cause());
+        ranks.push_back(error.rank().value_or(-1));
+        codes.push_back(error.abort_code().value_or(-1));
     });
     ASSERT_EQ(causes.size(), 3U);
     EXPECT_THAT(causes, Each(causes.front()));
@@ -275,9 +283,7 @@ TEST_F(RecoveryPolicy, abort_ends_the_process_of_the_lowest_rank_and_calls_of_th
     node(3).recover(Recovery::abort);
     kill(2);
     EXPECT_EQ(process(0).wait(), 1) << "the default of on_abort is exit";
-    const Communicator world = node(3).world();
-    Error error = failure_of_sums(world);
-    while (error.code() != Errc::aborted) error = failure_of_sums(world);
+    const Error error = abort_of(node(3).world());
     EXPECT_THAT(error.cause(), HasSubstr("rank 2 failed in epoch 2"));
     tell(1, "sum_until_aborted", "error aborted: " + error.cause());
     const std::optional<Error> reported = seed().aborted();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <thread>
 
@@ -18,19 +19,17 @@ using ::testing::HasSubstr;
 using State = std::vector<std::byte>;
 
 constexpr std::size_t kLarge = (std::size_t{5} << 20U) + 3;
+/// The largest piece of a sender's part, and a bit more.
+constexpr std::size_t kMoreThanAPiece = (std::size_t{16} << 20U) + 7;
+
+/// So short that a test may wait until it has passed.
+const Settings kShort{{"collective_timeout", "1s"}};
 
 class JoinedState : public ElasticCluster {
 protected:
     /// Lets a node send this state.
     static void send_from(const Node& node, State state, int senders) {
         node.on_join({.save = [state = std::move(state)] { return state; }, .senders = senders});
-    }
-
-    /// Takes in all members that have joined.
-    static WorldChange take_in(const Node& node) {
-        for (;;) {
-            if (auto change = node.elastic_checkpoint()) return *std::move(change);
-        }
     }
 
     /// Takes in one process, which gets this rank, and lets it go again. Returns the state that it
@@ -41,8 +40,8 @@ protected:
         all.push_back(rank);
         auto joining = join_soon();
         await_members(all);
-        std::jthread others([&] { on_nodes([](Node& node) { take_in(node); }); });
-        Node joined = joining.get();
+        std::jthread others([&] { on_nodes([](Node& node) { await_change(node); }); });
+        Node joined = await_value(joining);
         std::optional<State> loaded;
         joined.on_join({.load = [&](State state) { loaded = std::move(state); }});
         const Communicator world = joined.world();
@@ -71,6 +70,17 @@ TEST_P(JoinedStateOfSenders, arrives_whole) {
 INSTANTIATE_TEST_SUITE_P(Senders, JoinedStateOfSenders, ::testing::Values(1, 3, 7),
                          ::testing::PrintToStringParamName());
 
+TEST_F(JoinedState, larger_than_a_piece_arrives_whole_from_one_sender_and_from_two) {
+    form({.world = 2});
+    for (const int senders : {1, 2}) {
+        const auto number = static_cast<std::uint64_t>(senders);
+        const State state = application_state(number * kMoreThanAPiece, number);
+        for (const int rank : here()) send_from(node(rank), state, senders);
+        // EXPECT_EQ would print both.
+        EXPECT_TRUE(join_and_load(1 + senders) == state) << senders << " senders";
+    }
+}
+
 TEST_F(JoinedState, arrives_at_all_processes_that_join_together) {
     form({.world = 3});
     const State state = application_state(100'001, 5);
@@ -78,17 +88,17 @@ TEST_F(JoinedState, arrives_at_all_processes_that_join_together) {
     std::vector<std::future<Node>> joining;
     for (int i = 0; i < 3; ++i) joining.push_back(join_soon());
     await_members({0, 1, 2, 3, 4, 5});
-    std::jthread others([&] { on_nodes([](Node& node) { take_in(node); }); });
+    std::jthread others([&] { on_nodes([](Node& node) { await_change(node); }); });
     std::vector<std::jthread> threads;
     for (auto& one : joining) {
-        threads.emplace_back([&one, &state] {
-            const Node joined = one.get();
+        threads.push_back(in_thread([&one, &state] {
+            const Node joined = await_value(one);
             bool same = false;
             joined.on_join({.load = [&](const State& loaded) { same = loaded == state; }});
             EXPECT_EQ(joined.world().size(), 6);
             EXPECT_TRUE(same);
             EXPECT_EQ(joined.world().size(), 6) << "the second call loads nothing";
-        });
+        }));
     }
 }
 
@@ -98,8 +108,8 @@ TEST_F(JoinedState, is_passed_on_by_a_process_that_has_joined) {
     for (const int rank : here()) send_from(node(rank), state, 3);
     auto joining = join_soon();
     await_members({0, 1, 2});
-    std::jthread others([&] { on_nodes([](Node& node) { take_in(node); }); });
-    Node joined = joining.get();
+    std::jthread others([&] { on_nodes([](Node& node) { await_change(node); }); });
+    Node joined = await_value(joining);
     State kept;
     joined.on_join({.save = [&] { return kept; },
                     .load = [&](State loaded) { kept = std::move(loaded); },
@@ -122,8 +132,8 @@ TEST_F(JoinedState, of_different_sizes_is_an_error_of_the_joiner_and_no_sender_w
     }
     auto joining = join_soon();
     await_members({0, 1, 2, 3});
-    std::jthread others([&] { on_nodes([](Node& node) { take_in(node); }); });
-    const Node joined = joining.get();
+    std::jthread others([&] { on_nodes([](Node& node) { await_change(node); }); });
+    const Node joined = await_value(joining);
     const Error error = error_of([&] { return joined.world(); });
     EXPECT_EQ(error.code(), Errc::invalid_argument);
     EXPECT_EQ(error.rank(), 1);
@@ -141,8 +151,8 @@ TEST_F(JoinedState, of_the_same_size_but_with_other_bytes_is_an_error_of_the_joi
     }
     auto joining = join_soon();
     await_members({0, 1, 2, 3});
-    std::jthread others([&] { on_nodes([](Node& node) { take_in(node); }); });
-    const Node joined = joining.get();
+    std::jthread others([&] { on_nodes([](Node& node) { await_change(node); }); });
+    const Node joined = await_value(joining);
     const Error error = error_of([&] { return joined.world(); });
     EXPECT_EQ(error.code(), Errc::invalid_argument);
     EXPECT_THAT(error.what(), HasSubstr("rank 0 and rank 1 have different states of 4097 bytes; "
@@ -155,7 +165,7 @@ TEST_F(JoinedState, is_not_sent_by_grow) {
     auto joining = join_soon();
     await_members({0, 1, 2});
     std::jthread others([&] { on_nodes([](Node& node) { node.world().grow(); }); });
-    const Node joined = joining.get();
+    const Node joined = await_value(joining);
     joined.on_join({.load = [](const State&) { ADD_FAILURE() << "grow() sends no state"; }});
     EXPECT_EQ(joined.world().size(), 3);
 }
@@ -167,7 +177,7 @@ TEST_F(JoinedState, sender_that_is_killed_while_it_sends_is_an_error_of_the_join
     node(0).on_join({.save =
                          [&] {
                              // Keeps the joiner from receiving the part of rank 1.
-                             while (!go) std::this_thread::yield();
+                             await("the go-ahead", [&] { return go.load(); });
                              return state;
                          },
                      .senders = 2});
@@ -180,7 +190,7 @@ TEST_F(JoinedState, sender_that_is_killed_while_it_sends_is_an_error_of_the_join
     std::jthread others(
         [&] { on_nodes([](Node& node) { EXPECT_TRUE(node.elastic_checkpoint().has_value()); }); });
     ASSERT_TRUE(process(1).writes("saving\n")) << process(1).output();
-    const Node joined = joining.get();
+    const Node joined = await_value(joining);
     kill(1);
     go = true;
     const Error error = error_of([&] { return joined.world(); });
@@ -191,8 +201,8 @@ TEST_F(JoinedState, sender_that_is_killed_while_it_sends_is_an_error_of_the_join
         EXPECT_THAT(world.members(), ElementsAre(0, 3, 4));
         EXPECT_EQ(world.all_reduce(one.rank(), sum).wait(), 7);
     };
-    std::jthread zero([&] { go_on(node(0)); });
-    std::jthread three([&] { go_on(node(3)); });
+    const std::jthread zero = in_thread([&] { go_on(node(0)); });
+    const std::jthread three = in_thread([&] { go_on(node(3)); });
     go_on(joined);
 }
 
@@ -202,7 +212,7 @@ TEST_F(JoinedState, joiner_that_is_killed_while_it_receives_leaves_a_world_that_
     State state = application_state(kLarge, 3);
     node(0).on_join({.save =
                          [&] {
-                             while (!go) std::this_thread::yield();
+                             await("the go-ahead", [&] { return go.load(); });
                              return state;
                          },
                      .senders = 2});
@@ -213,7 +223,7 @@ TEST_F(JoinedState, joiner_that_is_killed_while_it_receives_leaves_a_world_that_
     tell(joiner, "world");
     std::jthread others([&] {
         on_nodes([](Node& node) {
-            const WorldChange change = take_in(node);
+            const WorldChange change = await_change(node);
             EXPECT_THAT(change.joined, ElementsAre(3));
             Communicator world = change.new_world;
             EXPECT_EQ(failure_of_sums(world).code(), Errc::membership_changed);
@@ -222,9 +232,49 @@ TEST_F(JoinedState, joiner_that_is_killed_while_it_receives_leaves_a_world_that_
             EXPECT_EQ(world.all_reduce(node.rank(), sum).wait(), 3);
         });
     });
-    while (node(2).world().size() != 4) std::this_thread::yield();
+    await("a world of four", [&] { return node(2).world().size() == 4; });
     kill(joiner);
     go = true;
+}
+
+TEST_F(JoinedState, that_the_members_do_not_send_is_a_timeout_of_the_joiner) {
+    form({.world = 2});
+    std::atomic<bool> go = false;
+    node(0).on_join({.save = [&] {
+        await("the go-ahead", [&] { return go.load(); });
+        return application_state(kLarge, 3);
+    }});
+    send_from(node(1), application_state(kLarge, 3), 1);
+    auto joining = join_soon(kShort);
+    await_members({0, 1, 2});
+    std::jthread others([&] { on_nodes([](Node& node) { await_change(node); }); });
+    await("the world with the joiner", [&] { return node(1).world().size() == 3; });
+    Node joined = await_value(joining);
+    joined.on_join({.load = [](const State&) { ADD_FAILURE() << "it is not complete"; }});
+    const Error error = error_of([&] { return joined.world(); });
+    EXPECT_EQ(error.code(), Errc::timed_out);
+    EXPECT_THAT(error.what(), HasSubstr("the state of the application was not sent within the "
+                                        "setting collective_timeout"));
+    EXPECT_THAT(joined.world().members(), ElementsAre(0, 1, 2)) << "it is in the world";
+    joined.close();
+    go = true;
+    others.join();
+    await_members({0, 1});
+    on_nodes([](Node& node) { EXPECT_EQ(node.world().shrink().all_reduce(1, sum).wait(), 2); });
+}
+
+TEST_F(JoinedState, that_the_joiner_does_not_receive_does_not_keep_the_members) {
+    form({.world = 2, .local = kShort});
+    for (const int rank : here()) send_from(node(rank), application_state(kLarge, 3), 2);
+    auto joining = join_soon();
+    Node joined = await_value(joining);
+    await_members({0, 1, 2});
+    const auto begun = std::chrono::steady_clock::now();
+    on_nodes([](Node& node) { EXPECT_THAT(await_change(node).joined, ElementsAre(2)); });
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, kElasticPatience / 2);
+    joined.close();
+    await_members({0, 1});
+    on_nodes([](Node& node) { EXPECT_EQ(node.world().shrink().all_reduce(1, sum).wait(), 2); });
 }
 
 TEST_F(JoinedState, needs_at_least_one_sender) {

@@ -337,6 +337,23 @@ TEST(Seed, does_not_start_from_a_directory_that_others_can_read) {
     }
 }
 
+TEST(Seed, refuses_a_world_that_no_view_can_hold) {
+    const auto refusal = [](int world, int most) {
+        SeedOptions options = seed_options(world);
+        options.max_world = most;
+        return failure([&] { const Seed seed(options); });
+    };
+    for (const int world : {-1, 0, 16385}) {
+        EXPECT_THAT(refusal(world, 0), HasSubstr("a cluster of " + std::to_string(world) +
+                                                 " members was requested; allowed: 1 to 16384"));
+    }
+    for (const int most : {-1, 3, 16385}) {
+        EXPECT_THAT(refusal(4, most), HasSubstr("a cluster of 4 members cannot be limited to " +
+                                                std::to_string(most) + "; allowed: 4 to 16384"));
+    }
+    EXPECT_EQ(refusal(16384, 16384), "nothing");
+}
+
 TEST(Seed, begins_a_new_world_when_the_last_member_has_left) {
     Seed seed(seed_options(2));
     for (int round = 0; round < 3; ++round) {

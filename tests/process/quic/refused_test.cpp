@@ -1,7 +1,11 @@
 // Packets that the host of a dead process refuses.
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
+#include <algorithm>
+
+#include "link/common/farewell.hpp"
 #include "process/quic/wire.hpp"
 #include "support/child_process.hpp"
 
@@ -10,6 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::HasSubstr;
 
 class QuicRefused : public ::testing::TestWithParam<bool> {
 protected:
@@ -64,8 +69,10 @@ protected:
 INSTANTIATE_TEST_SUITE_P(families, QuicRefused, ::testing::Bool(),
                          [](const auto& each) { return each.param ? "v6" : "v4"; });
 
+// A busy machine may delay every round a little and some of them a lot, so only the shortest one is
+// compared with a time. If a timer reported the refusal, every round would take longer.
 TEST_P(QuicRefused, a_datagram_to_a_killed_process_is_reported_within_milliseconds) {
-    Duration longest{};
+    Duration shortest = Duration::max();
     for (int round = 0; round < 10; ++round) {
         Address address;
         auto server = serve(2, address);
@@ -76,19 +83,19 @@ TEST_P(QuicRefused, a_datagram_to_a_killed_process_is_reported_within_millisecon
         const TimePoint sent = driver_.now();
         ASSERT_TRUE(client_.story(link).link->send_datagram(std::vector<std::byte>(100)));
         ASSERT_TRUE(
-            driver_.run_until([&] { return refusals_[link.value()] != 0; }, patience(seconds(1))));
-        longest = std::max(longest, refused_at_ - sent);
+            driver_.run_until([&] { return refusals_[link.value()] != 0; }, patience(seconds(20))));
+        shortest = std::min(shortest, refused_at_ - sent);
         EXPECT_FALSE(client_.story(link).down) << "a refusal is only a hint";
         client_.story(link).link->drop("next");
         ASSERT_TRUE(driver_.run_until([&] { return client_.story(link).down.has_value(); },
-                                      patience(seconds(1))));
+                                      patience(seconds(20))));
     }
-    fmt::print("longest time from a datagram to its refusal: {} us\n", longest.count() / 1000);
-    EXPECT_LT(longest, patience(seconds(1)) / 20);
+    fmt::print("shortest time from a datagram to its refusal: {} us\n", shortest.count() / 1000);
+    EXPECT_LT(shortest, milliseconds(10));
 }
 
-TEST_P(QuicRefused, a_link_to_a_killed_process_closes_within_milliseconds) {
-    Duration longest{};
+TEST_P(QuicRefused, a_link_to_a_killed_process_closes_without_waiting_for_its_farewell) {
+    Duration shortest = Duration::max();
     for (int round = 0; round < 5; ++round) {
         Address address;
         auto server = serve(2, address);
@@ -98,12 +105,15 @@ TEST_P(QuicRefused, a_link_to_a_killed_process_closes_within_milliseconds) {
         const TimePoint begin = driver_.now();
         client_.story(link).link->close("bye");
         ASSERT_TRUE(driver_.run_until([&] { return client_.story(link).down.has_value(); },
-                                      patience(seconds(1))));
-        longest = std::max(longest, client_.story(link).down_at - begin);
+                                      patience(seconds(20))));
+        shortest = std::min(shortest, client_.story(link).down_at - begin);
         EXPECT_EQ(client_.story(link).down->code(), Errc::link_closed);
+        EXPECT_THAT(client_.story(link).down->cause(), HasSubstr("no process listens at"))
+            << "the refusals ended it, not the end of the farewell";
     }
-    fmt::print("longest time to close a link to a killed process: {} us\n", longest.count() / 1000);
-    EXPECT_LT(longest, patience(seconds(1)) / 5);
+    fmt::print("shortest time to close a link to a killed process: {} us\n",
+               shortest.count() / 1000);
+    EXPECT_LT(shortest, link::kFarewell / 2);
 }
 
 TEST_P(QuicRefused, a_flood_of_refusals_is_bounded_and_other_links_lose_nothing) {

@@ -3,12 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <deque>
-#include <memory>
 #include <string>
-#include <vector>
+
+#include "agreeing_ranks.hpp"
 
 // tests/sim/agreement_model_test.cpp shows that ranks agree whatever fails.
 namespace nexar::engine {
@@ -17,99 +16,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
-
-constexpr ContextId kContext{5};
-
-NodeId node_at(std::size_t index) {
-    std::array<std::byte, NodeId::kBytes> bytes{};
-    bytes[0] = static_cast<std::byte>(index + 1);
-    return NodeId(bytes);
-}
-
-/// A few ranks in one communicator. Frames arrive in order when the test lets them.
-class Ranks {
-public:
-    explicit Ranks(std::size_t size) {
-        for (std::size_t i = 0; i < size; ++i) nodes.push_back(node_at(i));
-        for (std::uint32_t i = 0; i < size; ++i) {
-            ranks_.push_back(std::make_unique<One>());
-            ranks_.back()->all = this;
-            ranks_.back()->index = i;
-            at(i).set_view(view(1));
-            at(i).add(kContext, nodes, Rank(i));
-        }
-    }
-
-    Agreements& at(std::size_t rank) { return ranks_[rank]->agreements; }
-
-    /// All nodes except `without`.
-    View view(std::uint64_t epoch, const std::vector<std::size_t>& without = {}) const {
-        View made{.epoch = Epoch(epoch)};
-        for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-            if (std::ranges::find(without, i) != without.end()) continue;
-            made.members.push_back({.node = nodes[i], .rank = Rank(i)});
-        }
-        return made;
-    }
-
-    void start(std::size_t rank, AgreeOperation& operation) {
-        operation.active = true;
-        if (operation.timeout == Duration{}) operation.timeout = 1h;
-        at(rank).start(kContext, operation);
-    }
-
-    /// Delivers everything; frames of and to `silent` get lost.
-    void deliver(const std::vector<std::size_t>& silent = {}) {
-        while (!frames_.empty()) {
-            const Frame frame = std::move(frames_.front());
-            frames_.pop_front();
-            const bool lost = std::ranges::find(silent, frame.to) != silent.end() ||
-                              std::ranges::find(silent, frame.from) != silent.end();
-            if (lost) continue;
-            const auto handled = at(frame.to).handle(nodes[frame.from], frame.content);
-            ASSERT_TRUE(handled) << handled.error().what();
-        }
-    }
-    std::vector<wire::AgreementStep> in_flight() const {
-        std::vector<wire::AgreementStep> steps;
-        for (const Frame& frame : frames_) steps.push_back(frame.content.step);
-        return steps;
-    }
-    void advance(Duration by) {
-        now_ += by;
-        for (const auto& one : ranks_) one->agreements.advance(now_);
-    }
-
-    std::vector<NodeId> nodes{};
-    std::vector<std::uint64_t> creations{};  // that owners have heard of
-
-private:
-    struct Frame {
-        std::size_t from = 0;
-        std::size_t to = 0;
-        wire::Agreement content{};
-    };
-    struct One final : Agreements::Owner {
-        void send(const NodeId& to, const wire::Agreement& frame) override {
-            const auto found = std::ranges::find(all->nodes, to);
-            const auto rank = static_cast<std::size_t>(found - all->nodes.begin());
-            all->frames_.push_back({index, rank, frame});
-        }
-        void end(AgreeOperation& operation) override { operation.active = false; }
-        void agreed(ContextId context, std::uint64_t creation) override {
-            EXPECT_EQ(context, kContext);
-            all->creations.push_back(creation);
-        }
-
-        Ranks* all = nullptr;
-        std::size_t index = 0;
-        Agreements agreements{*this};
-    };
-
-    TimePoint now_{};
-    std::vector<std::unique_ptr<One>> ranks_;
-    std::deque<Frame> frames_;
-};
 
 TEST(Agreements, returns_what_all_ranks_have_in_common) {
     Ranks ranks(3);
@@ -324,83 +230,6 @@ TEST(Agreements, refuses_calls_that_others_are_too_far_behind) {
     }
     ranks.deliver();
     for (const AgreeOperation& call : calls) EXPECT_FALSE(call.active || call.error);
-}
-
-/// Frames of a peer that breaks the rules.
-class HostilePeer : public ::testing::Test {
-protected:
-    static wire::Agreement state(ContextId context, std::uint64_t number) {
-        wire::Agreement frame{.context = context, .number = number, .epoch = Epoch(1)};
-        frame.call.push_back({.fingerprint = 9});
-        return frame;
-    }
-    void expect_violation(const wire::Agreement& frame, const std::string& words) {
-        const auto handled = ranks_.at(0).handle(ranks_.nodes[1], frame);
-        ASSERT_FALSE(handled);
-        EXPECT_EQ(handled.error().code(), Errc::protocol_violation);
-        EXPECT_THAT(handled.error().cause(), HasSubstr(words));
-        EXPECT_EQ(ranks_.at(0).kept_frames(), 0U);
-    }
-
-    Ranks ranks_{3};
-};
-
-TEST_F(HostilePeer, is_disconnected_for_ranks_that_do_not_exist) {
-    wire::Agreement frame = state(kContext, 0);
-    frame.call.front().excluded = {Rank(3)};
-    expect_violation(frame, "rank 1 excludes an unknown rank");
-    frame.call.front().excluded = {Rank(1)};
-    expect_violation(frame, "rank 1 excludes itself");
-    frame = state(kContext, 0);
-    frame.value.push_back({.fingerprint = 9, .lost = {Rank(4)}});
-    expect_violation(frame, "rank 1 reports an unknown rank as lost");
-    frame.value.front() = {.fingerprint = 8};
-    expect_violation(frame, "rank 1 stored the value of another call");
-    expect_violation(
-        {.step = wire::AgreementStep::waiting, .context = kContext, .missing = {Rank(3)}},
-        "rank 1 waits for an unknown rank");
-}
-
-TEST_F(HostilePeer, is_disconnected_for_a_communicator_of_others) {
-    const std::vector<NodeId> others{ranks_.nodes[0], ranks_.nodes[2]};
-    ranks_.at(0).add(ContextId(6), others, Rank(0));
-    expect_violation(state(ContextId(6), 0), "0000000000000006, of which it is not a member");
-}
-
-TEST_F(HostilePeer, cannot_make_this_rank_keep_more_than_the_limits) {
-    for (std::uint64_t number = 0; number < 1000; ++number) {
-        EXPECT_TRUE(ranks_.at(0).handle(ranks_.nodes[1], state(kContext, number)));
-    }
-    EXPECT_EQ(ranks_.at(0).kept_frames(), Agreements::kMaxUndecided);
-    for (std::uint64_t id = 100; id < 1000; ++id) {
-        EXPECT_TRUE(ranks_.at(0).handle(ranks_.nodes[1], state(ContextId(id), 0)));
-    }
-    EXPECT_EQ(ranks_.at(0).kept_frames(), Agreements::kMaxUndecided + Agreements::kMaxEarly);
-    // Other steps, and frames of strangers, leave nothing behind.
-    for (const auto step : {wire::AgreementStep::proposal, wire::AgreementStep::stored,
-                            wire::AgreementStep::decision, wire::AgreementStep::question}) {
-        wire::Agreement frame{.step = step, .context = ContextId(7), .epoch = Epoch(1)};
-        frame.value.emplace_back();
-        EXPECT_TRUE(ranks_.at(0).handle(ranks_.nodes[1], frame));
-        frame.context = kContext;
-        EXPECT_TRUE(ranks_.at(0).handle(ranks_.nodes[1], frame));
-    }
-    EXPECT_TRUE(ranks_.at(0).handle(node_at(9), state(ContextId(8), 0)));
-    EXPECT_EQ(ranks_.at(0).kept_frames(), Agreements::kMaxUndecided + Agreements::kMaxEarly);
-    ranks_.at(0).set_view(ranks_.view(2, {1}));
-    EXPECT_EQ(ranks_.at(0).kept_frames(), 0U);
-}
-
-TEST_F(HostilePeer, keeps_large_frames_only_within_its_share) {
-    wire::Agreement large = state(ContextId(100), 0);
-    for (std::uint32_t i = 0; i < wire::kMaxViewMembers; ++i) {
-        if (i != 1) large.call.front().excluded.emplace_back(i);
-    }
-    for (std::uint64_t id = 100; id < 200; ++id) {
-        large.context = ContextId(id);
-        EXPECT_TRUE(ranks_.at(0).handle(ranks_.nodes[1], large));
-    }
-    EXPECT_LE(ranks_.at(0).kept_frames(), 4U) << "64 KiB each";
 }
 
 }  // namespace

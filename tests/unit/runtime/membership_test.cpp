@@ -41,6 +41,15 @@ Errc code_of(Work<T> work) {
     return result ? Errc{} : result.error().code();
 }
 
+Errc code_of_adding(const Communicator& communicator, const std::vector<int>& members) {
+    try {
+        static_cast<void>(communicator.rebuild_adding(members));
+    } catch (const Error& error) {
+        return error.code();
+    }
+    return Errc{};
+}
+
 TEST(Members, are_known_by_their_rank_in_the_cluster) {
     const std::vector<Node> nodes = local_cluster(3);
     for (int rank = 0; rank < 3; ++rank) {
@@ -174,20 +183,33 @@ TEST(Rebuild, excludes_ranks_that_do_not_take_part) {
     EXPECT_THROW(static_cast<void>(world_of(nodes, 1).rebuild_excluding(std::vector{9})), Error);
 }
 
+TEST(Rebuild, does_not_add_a_rank_that_was_excluded) {
+    const std::vector<Node> nodes = local_cluster(4);
+    on_ranks({0, 2, 3}, [&](int rank) {
+        const Communicator rest = world_of(nodes, rank).rebuild_excluding(std::vector{1});
+        EXPECT_EQ(code_of_adding(rest, {1}), Errc::invalid_argument);
+        EXPECT_EQ(code_of_adding(rest.duplicate(), {1}), Errc::invalid_argument);
+        EXPECT_EQ(rest.all_reduce(rank, sum).wait(), 5) << "nothing has happened";
+    });
+}
+
+TEST(Rebuild, does_not_add_a_rank_of_the_world_to_a_part_of_it) {
+    const std::vector<Node> nodes = local_cluster(3);
+    on_ranks({0, 1, 2}, [&](int rank) {
+        const auto part = world_of(nodes, rank).subgroup(std::vector{0, 1});
+        if (!part) return;
+        EXPECT_EQ(code_of_adding(*part, {2}), Errc::invalid_argument);
+        EXPECT_EQ(part->all_reduce(1, sum).wait(), 2) << "nothing has happened";
+    });
+}
+
 TEST(Rebuild, adds_only_members_that_are_not_in_the_communicator) {
     const std::vector<Node> nodes = local_cluster(3);
-    const auto code_of_adding = [&](const std::vector<int>& members) {
-        try {
-            static_cast<void>(world_of(nodes, 0).rebuild_adding(members));
-        } catch (const Error& error) {
-            return error.code();
-        }
-        return Errc{};
-    };
-    EXPECT_EQ(code_of_adding({0}), Errc::invalid_argument) << "the caller itself";
-    EXPECT_EQ(code_of_adding({2}), Errc::invalid_argument);
-    EXPECT_EQ(code_of_adding({7, 7}), Errc::invalid_argument);
-    EXPECT_EQ(code_of_adding({-1}), Errc::invalid_argument);
+    const Communicator world = world_of(nodes, 0);
+    EXPECT_EQ(code_of_adding(world, {0}), Errc::invalid_argument) << "the caller itself";
+    EXPECT_EQ(code_of_adding(world, {2}), Errc::invalid_argument);
+    EXPECT_EQ(code_of_adding(world, {7, 7}), Errc::invalid_argument);
+    EXPECT_EQ(code_of_adding(world, {-1}), Errc::invalid_argument);
     on_ranks({0, 1, 2}, [&](int rank) {
         EXPECT_EQ(world_of(nodes, rank).all_reduce(1, sum).wait(), 3) << "nothing has happened";
     });

@@ -63,6 +63,21 @@ TEST_F(Desk, starts_a_new_world_when_all_members_have_said_goodbye) {
     EXPECT_EQ(desk_->attend(identity(all[0])).error().code(), Errc::unauthenticated);
 }
 
+TEST_F(Desk, has_formed_a_cluster_also_after_all_members_have_left) {
+    EXPECT_FALSE(desk_->has_formed());
+    const auto first = form();
+    EXPECT_TRUE(desk_->has_formed());
+    for (const Member& member : first) desk_->leave(member.node, now_, true);
+    EXPECT_FALSE(desk_->formed());
+    EXPECT_TRUE(desk_->has_formed());
+    form(4);
+    View last = next_view({}, {Rank(0), Rank(1), Rank(2)});
+    last.left = {Rank(0), Rank(1), Rank(2)};
+    desk_->decided(last);
+    EXPECT_FALSE(desk_->formed());
+    EXPECT_TRUE(desk_->has_formed());
+}
+
 TEST_F(Desk, starts_a_new_world_after_a_view_without_members) {
     form();
     View last = next_view({}, {Rank(0), Rank(1), Rank(2)});

@@ -150,6 +150,7 @@ TEST_F(VirtualGrow, all_members_leave_one_after_the_other) {
     }
     EXPECT_TRUE(world_.run_until([&] { return !seed_->server().formed(); }, 10s))
         << seed_->server().status();
+    EXPECT_TRUE(seed_->server().has_formed());
 }
 
 }  // namespace

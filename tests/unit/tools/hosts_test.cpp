@@ -62,13 +62,13 @@ TEST(HostsTest, errors_explain_what_is_wrong) {
              {"a,a", "twice"},
              {"a:2,b", "to all hosts"},
              {"a:1,b:1", "-n 3 exceeds the 2 ranks"},
-             {"a:65536,b:1", "exceed the limit of 65536"},
+             {"a:16384,b:1", "exceed the limit of 16384"},
          }) {
         EXPECT_THAT(shares(hosts, 3), HasSubstr(why)) << hosts;
     }
     EXPECT_THAT(shares("a", {}), HasSubstr("number of ranks is missing"));
-    EXPECT_THAT(shares("", 0), HasSubstr("from 1 to 65536"));
-    EXPECT_THAT(shares("", 65537), HasSubstr("from 1 to 65536"));
+    EXPECT_THAT(shares("", 0), HasSubstr("from 1 to 16384"));
+    EXPECT_THAT(shares("", 16385), HasSubstr("from 1 to 16384"));
 }
 
 }  // namespace

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxHosts = 1024;
 constexpr std::size_t kMaxHostBytes = 320;  // a user name, an @, and the longest DNS name
-constexpr std::int64_t kMaxHostRanks = 65536;
 
 Error bad(std::string why) {
     return {Errc::invalid_argument, std::move(why)};
@@ -60,11 +59,11 @@ Result<Host> parse_host(std::string_view text) {
     NEXAR_TRY(check_name(host.name));
     if (!slots.empty()) {
         const auto number = parse_integer(slots.substr(1));
-        if (!number || *number < 1 || *number > kMaxHostRanks) {
+        if (!number || *number < 1 || *number > kMostRanks) {
             return bad(
                 fmt::format("--host: {}: the number of ranks must be a whole number from 1 "
                             "to {}",
-                            in_quotes(text), kMaxHostRanks));
+                            in_quotes(text), kMostRanks));
         }
         host.slots = static_cast<std::uint32_t>(*number);
     }
@@ -105,8 +104,8 @@ Result<void> fill(std::vector<Host>& hosts, std::optional<std::uint32_t> ranks) 
     }
     std::uint64_t total = 0;
     for (const Host& host : hosts) total += host.slots.value_or(0);
-    if (total > static_cast<std::uint64_t>(kMaxHostRanks)) {
-        return bad(fmt::format("--host: {} ranks exceed the limit of {}", total, kMaxHostRanks));
+    if (total > kMostRanks) {
+        return bad(fmt::format("--host: {} ranks exceed the limit of {}", total, kMostRanks));
     }
     if (ranks && *ranks > total) {
         return bad(fmt::format("-n {} exceeds the {} ranks that --host allows", *ranks, total));
@@ -125,8 +124,8 @@ Result<void> fill(std::vector<Host>& hosts, std::optional<std::uint32_t> ranks) 
 Result<std::vector<HostShare>> share_ranks(std::string_view hosts,
                                            std::optional<std::uint32_t> ranks) {
     NEXAR_TRY_VALUE(parsed, parse_hosts(hosts.empty() ? "localhost" : hosts));
-    if (ranks && (*ranks == 0 || *ranks > kMaxHostRanks)) {
-        return bad(fmt::format("-n: the number of ranks must be from 1 to {}", kMaxHostRanks));
+    if (ranks && (*ranks == 0 || *ranks > kMostRanks)) {
+        return bad(fmt::format("-n: the number of ranks must be from 1 to {}", kMostRanks));
     }
     NEXAR_TRY(fill(parsed, ranks));
     std::vector<HostShare> shares;

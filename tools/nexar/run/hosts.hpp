@@ -7,7 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/limits.hpp"
+
 namespace nexar::run {
+
+/// The most ranks of a run: a seed cannot form a larger cluster.
+inline constexpr std::uint32_t kMostRanks = wire::kMaxViewMembers;
 
 /// The ranks that run on one host: `count` ranks starting at `first_rank`.
 struct HostShare {

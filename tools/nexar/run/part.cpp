@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "run/hosts.hpp"
+
 namespace nexar::run {
 
 namespace {
@@ -21,8 +23,7 @@ bool is_text(const std::string& text) {
 }
 
 bool possible(const Part& part) {
-    constexpr std::uint32_t kMaxRanks = 65536;
-    if (part.world == 0 || part.world > kMaxRanks || part.count == 0 || part.count > part.world ||
+    if (part.world == 0 || part.world > kMostRanks || part.count == 0 || part.count > part.world ||
         part.first_rank > part.world - part.count) {
         return false;
     }
