@@ -118,6 +118,9 @@ bool Engine::lose_links(const NodeId& node) {
     if (peer == nullptr || !peer->transfers.up() || !options_.awaits_verdicts || closing_) {
         return false;
     }
+    NEXAR_LOG_WARNING("the link to node {} no longer works and is replaced by another one{}{}",
+                      node.to_hex(), peer->silent ? "; nothing comes from it" : "",
+                      peer->stalled ? "; it acknowledges nothing" : "");
     peer->transfers.sever(Error(Errc::link_closed, "the link no longer works"));
     return true;
 }
@@ -126,11 +129,14 @@ void Engine::set_silent(const NodeId& node, bool silent) {
     Peer* const peer = find(node);
     if (peer == nullptr) return;
     peer->silent = silent;
+    NEXAR_LOG_DEBUG("node {} {}", node.to_hex(), silent ? "is silent" : "is heard again");
     if (silent) wanted_.push_back(node);
 }
 
 void Engine::on_stalled(Peer& peer, bool stalled) {
     peer.stalled = stalled;
+    NEXAR_LOG_DEBUG("the link to node {} {}", peer.node.to_hex(),
+                    stalled ? "does not get acknowledgements" : "gets acknowledgements again");
     if (stalled) wanted_.push_back(peer.node);
 }
 

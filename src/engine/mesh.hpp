@@ -40,6 +40,9 @@ struct MeshOptions {
     AddressRace::Options race{};
     /// How long the mesh waits for a better address after another one has come up.
     Duration grace = std::chrono::milliseconds(100);
+    /// How long a link that does not seem to work has to show the opposite after another one has
+    /// come up, at most: the longer that took, the slower are the two ends.
+    Duration longest_grace = std::chrono::seconds(5);
     /// How long the member of lower rank waits for the other one to dial before it dials itself,
     /// plus `deference_each` for every member.
     Duration deference = std::chrono::seconds(1);
@@ -146,6 +149,7 @@ private:
     void on_dial_failed(TimePoint now, Candidate& candidate, const Error& reason);
     void look_at(TimePoint now, Way& way);
     void look_at_doubted(TimePoint now, Way& way);
+    TimePoint grace_ends(const Way& way, const Candidate& best) const;
     void dial_next(TimePoint now, Way& way);
     void end_round(TimePoint now, Way& way);
     void close_others(Way& way, const Candidate* kept, std::string_view why);

@@ -103,7 +103,17 @@ void Mesh::look_at_doubted(TimePoint now, Way& way) {
     const Candidate* const best = choice(way).best;
     if (best == nullptr) return dial_next(now, way);
     // Down follows, and connect_again().
-    if (now >= best->up_at + options_.grace) engine_->lose_links(way.member.node);
+    if (now >= grace_ends(way, *best)) engine_->lose_links(way.member.node);
+}
+
+/// Until when something better than `best` is awaited.
+TimePoint Mesh::grace_ends(const Way& way, const Candidate& best) const {
+    if (!way.doubted) return best.up_at + options_.grace;
+    // The handshake took a few round trips. Where that took long, because the processors have much
+    // else to do, so does the next packet on the first link.
+    const Duration several = 4 * (best.up_at - best.begun);
+    return best.up_at +
+           std::clamp(several, options_.grace, std::max(options_.grace, options_.longest_grace));
 }
 
 void Mesh::dial_next(TimePoint now, Way& way) {
@@ -210,7 +220,7 @@ std::optional<TimePoint> Mesh::due_of(const Way& way, std::optional<TimePoint> s
     if (all.chosen != nullptr) return std::nullopt;  // until an event arrives
     const AddressRace& race = way.race;
     if (!race.running()) return std::max(race.due(), slot.value_or(race.due()));
-    if (all.best != nullptr) return all.best->up_at + options_.grace;
+    if (all.best != nullptr) return grace_ends(way, *all.best);
     TimePoint due = race.due();
     if (race.all_dialed() && slot) due = std::max(due, *slot);
     if (all.offer != nullptr) due = std::min(due, all.offer->up_at + options_.grace);

@@ -202,6 +202,9 @@ private:
             int names_epoch = 0;
             if (!(in >> world >> code >> names_epoch)) return false;
             ++found_.failures;
+            std::string text;
+            std::getline(in >> std::ws, text);
+            if (found_.errors.size() < Findings::kMostErrors) found_.errors.insert(text);
             process.failed_in.insert(world);
             if (code == "membership_changed" && names_epoch == 0) {
                 wrong("this error does not name the epoch: " + line);
@@ -361,6 +364,7 @@ std::string describe(const Findings& findings) {
     }
     out << "; " << findings.wrong.size() << " findings";
     for (const std::string& one : findings.wrong) out << "\n  " << one;
+    for (const std::string& one : findings.errors) out << "\n  an error: " << one;
     return out.str();
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,6 +63,9 @@ struct Findings {
     std::int64_t heap_per_world = 0;
     std::int64_t mappings_gained = 0;
     std::int64_t descriptors_gained = 0;
+    /// Some of the errors, each text once.
+    static constexpr std::size_t kMostErrors = 8;
+    std::set<std::string> errors{};
     /// The longest call of each kind, of all processes.
     std::map<std::string, std::int64_t> longest_us{};
 };
