@@ -80,8 +80,12 @@ Seed::~Seed() {
 
 void Seed::turn(TimePoint now) {
     server_->turn(now);
-    const auto& view = server_->view();
-    if (!view || view->epoch == epoch_) return;
+    report(server_->ended());
+    report(server_->view());
+}
+
+void Seed::report(const std::optional<View>& view) {
+    if (!view || view->epoch <= epoch_) return;
     epoch_ = view->epoch;
     if (on_view) on_view(*view);
 }

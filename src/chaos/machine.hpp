@@ -51,6 +51,8 @@ public:
     std::function<void(const View&)> on_view{};
 
 private:
+    void report(const std::optional<View>& view);
+
     sim::DatagramNet* net_;
     std::unique_ptr<runtime::SeedServer> server_;
     sim::DatagramHost* host_ = nullptr;

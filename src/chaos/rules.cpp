@@ -93,12 +93,13 @@ void Rules::first_commit(std::size_t machine, const View& view) {
     side_committed_ = side;
 }
 
-/// True if the last member of a cluster left in good order, and other processes form a new cluster
-/// with the same seed.
+/// True if the last members of a cluster left in good order, and other processes form a new cluster
+/// with the same seed. The seed may know the view without members, or only that the last one left.
 bool Rules::begins_anew(const View& old, const View& next) const {
-    return old.members.size() == 1 && leaving_.contains(old.members.front().node) &&
-           next.find(old.members.front().node) == nullptr &&
-           next.next_rank.value() == next.members.size();
+    const bool first = next.next_rank.value() == next.members.size();
+    if (old.members.empty()) return first;
+    return first && old.members.size() == 1 && leaving_.contains(old.members.front().node) &&
+           next.find(old.members.front().node) == nullptr;
 }
 
 void Rules::check_ranks(const View& old, const View& next) {

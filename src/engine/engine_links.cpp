@@ -130,7 +130,9 @@ void Engine::set_silent(const NodeId& node, bool silent) {
     if (peer == nullptr) return;
     peer->silent = silent;
     NEXAR_LOG_DEBUG("node {} {}", node.to_hex(), silent ? "is silent" : "is heard again");
-    if (silent) wanted_.push_back(node);
+    if (!silent) return;
+    for (const auto& one : peer->transfers.links()) one->link->refresh();
+    wanted_.push_back(node);
 }
 
 void Engine::on_stalled(Peer& peer, bool stalled) {

@@ -111,9 +111,9 @@ TimePoint Mesh::grace_ends(const Way& way, const Candidate& best) const {
     if (!way.doubted) return best.up_at + options_.grace;
     // The handshake took a few round trips. Where that took long, because the processors have much
     // else to do, so does the next packet on the first link.
-    const Duration several = 4 * (best.up_at - best.begun);
+    const Duration twice = 2 * (best.up_at - best.begun);
     return best.up_at +
-           std::clamp(several, options_.grace, std::max(options_.grace, options_.longest_grace));
+           std::clamp(twice, options_.grace, std::max(options_.grace, options_.longest_grace));
 }
 
 void Mesh::dial_next(TimePoint now, Way& way) {

@@ -148,6 +148,10 @@ public:
     /// other side, and for a kind whose links have no address, the call does nothing.
     virtual void move_to(const Address& /*remote*/) {}
 
+    /// Makes the link find out at once whether packets pass, instead of when its timers say so, for
+    /// an owner that doubts it: after a cut, it then goes on within a few round trips.
+    virtual void refresh() {}
+
     /// Sends everything enqueued so far, waits until it has arrived, then ends the link. Down
     /// follows, at the latest after the carrier's linger time. The peer gets `reason`, cut to 200
     /// bytes.

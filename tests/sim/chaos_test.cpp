@@ -48,7 +48,10 @@ INSTANTIATE_TEST_SUITE_P(
                       400148,    // the seed used an epoch again after all members had left
                       500001,    // a decision was not sent to a rank that was silent before
                       760093,    // a seed that was restarted kept an old vote with a new view
-                      6500527),  // a rank that had missed views waited too long for dead joiners
+                      6500527,   // a rank that had missed views waited too long for dead joiners
+                      20000970,  // the last member left, and with it one that was cut off
+                      20401325,  // a link that one direction was cut off from went on too late
+                      20001136),
     [](const auto& one) { return std::to_string(one.param); });
 
 TEST(Chaos, sixteen_nodes_keep_their_promises) {

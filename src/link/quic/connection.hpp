@@ -113,6 +113,7 @@ public:
     bool send_datagram(port::ConstBytes bytes) override;
     std::size_t max_datagram() const noexcept override;
     void move_to(const Address& remote) override;
+    void refresh() override;
     void close(std::string_view reason) override;
     void drop(std::string_view reason) override;
 
@@ -163,6 +164,8 @@ public:
     void report_refusal(TimePoint now);
 
     const Address& local() const noexcept { return path_.local; }
+    /// What the acceptor calls the address at which a packet arrived, see refresh().
+    Address name_of(const Address& local) const noexcept;
 
     struct Statistics {
         std::size_t datagram_bytes = 0;  // the largest that the path carries, as discovered
@@ -230,6 +233,7 @@ private:
     // connection_path.cpp
     bool comes_from_peer() const noexcept;
     void begin_move(TimePoint now);
+    void begin_refresh(TimePoint now);
     void on_path(const ngtcp2_path& path, bool works);
     void use_path(const Path& path);
 
@@ -269,6 +273,7 @@ private:
     /// Handles expired timers; returns false if one of them ended the link.
     bool survives(TimePoint now);
     void look_for_stall(TimePoint now);
+    Duration probe_timeout() const noexcept;
     void start_probe(TimePoint now);
     void end_probe();
 
@@ -338,6 +343,9 @@ private:
     std::deque<std::vector<std::byte>> datagrams_;
     std::optional<Address> wanted_remote_{};  // of a move_to() that the next write() begins
     std::optional<Address> tried_remote_{};   // of the move that has begun
+    bool wants_refresh_ = false;
+    bool other_name_ = false;  // of the local end, see refresh()
+    TimePoint refreshed_at_{};
 
     std::uint64_t parked_ = 0;
     std::uint64_t withheld_ = 0;  // connection credit held back while too much is parked

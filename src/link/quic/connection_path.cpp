@@ -17,6 +17,12 @@ Address local_for(const Address& remote) noexcept {
     return remote.is_tunnel() ? tunnel_local() : Address::any(remote.is_v6());
 }
 
+/// Only its host part, if it has one, matters to a socket.
+Address other_name_of(const Address& local) noexcept {
+    if (local.is_tunnel()) return Address::tunnel({std::byte{1}});
+    return local.with_port(local.port() ^ 1U);
+}
+
 }  // namespace
 
 Result<void> Connection::migrate(TimePoint now, const Address& local) {
@@ -57,6 +63,33 @@ void Connection::begin_move(TimePoint now) {
     } else {
         around_->emit({.link = id_, .what = port::PathFailed{remote}});
     }
+}
+
+void Connection::refresh() {
+    if (!is_up() || dropped_) return;
+    wants_refresh_ = true;
+    wake();
+}
+
+/// Moves the connection to the path that it has, under another name of its local end: sockets take
+/// either, and QUIC takes it for another path. So the congestion window and the probe timer begin
+/// anew, and both ends soon learn which packets were lost.
+void Connection::begin_refresh(TimePoint now) {
+    wants_refresh_ = false;
+    if (tried_remote_) return;  // a move does the same
+    refreshed_at_ = now;
+    other_name_ = !other_name_;
+    if (!dialed_) return;  // the next packet of the peer seems to arrive on another path
+    const Address usual = local_for(path_.remote);
+    const Path to{.local = path_.local == usual ? other_name_of(usual) : usual,
+                  .remote = path_.remote};
+    const ngtcp2_path path = native(to);
+    // Fails if the peer has no unused connection id for us; then timers must do.
+    if (ngtcp2_conn_initiate_immediate_migration(conn_.get(), &path, stamp(now)) == 0) path_ = to;
+}
+
+Address Connection::name_of(const Address& local) const noexcept {
+    return other_name_ ? other_name_of(local) : local;
 }
 
 /// `works`: the peer has proved that it can be reached on this path.

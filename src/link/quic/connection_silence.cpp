@@ -15,23 +15,13 @@ namespace {
 /// A live peer answers a probe within this time and a few round trips.
 constexpr Duration kClosingPatience = std::chrono::milliseconds(10);
 
-/// Peers acknowledge packets much faster.
+/// Peers acknowledge packets much faster. A link that loses many of them takes longer now and then.
 constexpr Duration kAnswerPatience = std::chrono::milliseconds(1500);
 
-/// A link that loses many packets may wait for several probe timeouts, each twice as long as the
-/// one before (RFC 9002 6.2.1): after five of them, 31 times the first, ten probes are lost or
-/// their answers are. Where one packet in ten is lost, that never happens by chance. It matters
-/// where round trips are long: between distant hosts, and where the ends share their processors
-/// with many other programs.
-constexpr unsigned kPatienceInTimeouts = 40;
-
-Duration patience(ngtcp2_conn& conn) noexcept {
-    ngtcp2_conn_info values{};
-    ngtcp2_conn_get_conn_info(&conn, &values);
-    const ngtcp2_duration timeout = values.smoothed_rtt + 4 * values.rttvar;
-    return std::max(kAnswerPatience,
-                    Duration(static_cast<Duration::rep>(kPatienceInTimeouts * timeout)));
-}
+/// A link without acknowledgements is asked to answer after this time, unless its probe timeout is
+/// longer, and then again and again.
+constexpr Duration kRefreshAfter = std::chrono::milliseconds(500);
+constexpr Duration kRefreshEvery = std::chrono::milliseconds(250);
 
 }  // namespace
 
@@ -107,11 +97,19 @@ bool Connection::survives(TimePoint now) {
 /// the path works again.
 void Connection::look_for_stall(TimePoint now) {
     const Duration silence = now - answered_at_;
-    const bool stalled =
-        is_up() && silence > kAnswerPatience && bytes_in_flight() > 0 && silence > patience(*conn_);
+    const bool waits = is_up() && silence > kRefreshAfter && bytes_in_flight() > 0;
+    const bool stalled = waits && silence > kAnswerPatience;
+    if (waits && now >= refreshed_at_ + kRefreshEvery && silence > 3 * probe_timeout()) refresh();
     if (std::exchange(stalled_, stalled) != stalled) {
         around_->emit({.link = id_, .what = port::Stalled{stalled}});
     }
+}
+
+/// Without its back-off.
+Duration Connection::probe_timeout() const noexcept {
+    ngtcp2_conn_info values{};
+    ngtcp2_conn_get_conn_info(conn_.get(), &values);
+    return Duration(static_cast<Duration::rep>(values.smoothed_rtt + 4 * values.rttvar));
 }
 
 /// When a keep-alive is due, ngtcp2 adds a PING to a packet that would otherwise need no answer.

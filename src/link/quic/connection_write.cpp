@@ -316,6 +316,7 @@ bool Connection::write(TimePoint now, Outbox& out) {
         release_given_up();
         if (dropped_) return false;
         if (wanted_remote_) begin_move(now);
+        if (wants_refresh_) begin_refresh(now);
         open_waiting();
         say_farewell(now);
     }

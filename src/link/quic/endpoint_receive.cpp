@@ -101,12 +101,14 @@ void Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
             ++counts_.forged;
             return;
         }
+        if (connection.dialed() && connection.remote().is_tunnel()) seen.local = connection.local();
     } else if (connection.dialed()) {
         // A dialer lets the kernel choose the local address, and must not mistake another choice
         // for another path.
         const bool direct = !connection.remote().is_tunnel();
         seen.local = direct ? connection.local() : Address::any(path.remote.is_v6());
     }
+    if (!connection.dialed()) seen.local = connection.name_of(seen.local);
     // Marks the connection ready: the next flush() updates its timer.
     connection.receive(now, seen, ecn, packet);
 }

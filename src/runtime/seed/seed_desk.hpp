@@ -84,6 +84,8 @@ public:
     void decided(const View& view);
     /// The newest view, if any.
     const std::optional<View>& view() const noexcept { return view_; }
+    /// The view without members with which the last cluster ended, if one was decided.
+    const std::optional<View>& ended() const noexcept { return ended_; }
     bool formed() const noexcept { return view_.has_value(); }
     /// Also true after all members have left.
     bool has_formed() const noexcept { return formed() || formed_once_; }
@@ -154,6 +156,7 @@ private:
     bool second_;
     std::function<NodeId()> new_node_;
     std::optional<View> view_;
+    std::optional<View> ended_;
     std::set<NodeId> present_;
     /// Nodes without a link.
     struct Absence {

@@ -54,6 +54,8 @@ public:
     bool has_formed() const noexcept { return desk_->has_formed(); }
     /// The newest view that this seed knows.
     const std::optional<View>& view() const noexcept { return desk_->view(); }
+    /// See SeedDesk::ended().
+    const std::optional<View>& ended() const noexcept { return desk_->ended(); }
     /// This seed as a view names its witness.
     Witness self() const noexcept {
         return {.seed = NodeId(desk_->state().seed),

@@ -51,9 +51,9 @@ TEST_F(DoubtfulLink, is_replaced_when_the_peer_stays_silent_and_one_of_its_addre
 
 TEST_F(DoubtfulLink, has_more_time_if_the_other_link_took_long_to_come_up) {
     set_silent(true);
-    node_.pass(milliseconds(400));
+    node_.pass(milliseconds(120));
     up(1);
-    node_.pass(milliseconds(1590));
+    node_.pass(milliseconds(230));
     EXPECT_FALSE(first_->dropped());
     node_.pass(milliseconds(10));
     EXPECT_TRUE(first_->dropped());

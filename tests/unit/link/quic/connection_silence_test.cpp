@@ -12,6 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using nexar::sim::Datagram;
 using nexar::testing::bytes_of;
+using nexar::testing::LinkEnd;
 using nexar::testing::pattern;
 using nexar::testing::QuicPair;
 using ::testing::ElementsAre;
@@ -121,6 +122,65 @@ TEST(ConnectionSilence, reports_a_stall_while_the_peer_is_heard_and_acknowledges
     server_speaks(5s);
     EXPECT_THAT(pair.client().stalls, ElementsAre(true, false));
     EXPECT_TRUE(pair.client().is_up());
+}
+
+/// A transfer in either direction while the path is cut for so long that probe timers have doubled
+/// to seconds. The other side speaks all the time, as members do.
+class AfterACut : public ::testing::Test {
+protected:
+    AfterACut() {
+        EXPECT_TRUE(pair_.connect());
+        pair_.world.run_for(1s);
+    }
+    void cut_during_transfer(LinkEnd& sender, LinkEnd& receiver) {
+        sender.send(content_);
+        pair_.world.run_for(2ms);
+        EXPECT_FALSE(has_all(receiver));
+        pair_.net.weather.cut = true;
+        run_for(8s);
+        pair_.net.weather.cut = false;
+    }
+    void run_for(Duration span) {
+        for (const TimePoint end = pair_.world.now() + span; pair_.world.now() < end;) {
+            pair_.client().link().send_datagram(bytes_of("I am here"));
+            pair_.server().link().send_datagram(bytes_of("I am here"));
+            pair_.world.run_for(100ms);
+        }
+    }
+
+    bool has_all(LinkEnd& receiver) const {
+        return receiver.opened().size() == 1 && receiver.incoming(0).sink.bytes == content_;
+    }
+
+    const std::vector<std::byte> content_ = pattern(7, 4'000'000);
+    QuicPair pair_{{.seed = test_seed(570), .weather = {.delay = 200us, .mtu = 1452}}};
+};
+
+TEST_F(AfterACut, the_dialer_goes_on_within_half_a_second) {
+    cut_during_transfer(pair_.client(), pair_.server());
+    run_for(500ms);
+    EXPECT_TRUE(has_all(pair_.server()));
+}
+
+TEST_F(AfterACut, the_acceptor_goes_on_within_half_a_second) {
+    cut_during_transfer(pair_.server(), pair_.client());
+    run_for(500ms);
+    EXPECT_TRUE(has_all(pair_.client()));
+}
+
+TEST(ConnectionSilence, looking_again_and_again_loses_nothing) {
+    QuicPair pair({.seed = test_seed(575), .weather = {.delay = 300us, .mtu = 1452}});
+    ASSERT_TRUE(pair.connect());
+    const auto content = pattern(9, 6'000'000);
+    pair.client().send(content);
+    for (int i = 0; i < 200; ++i) {
+        pair.client().link().refresh();
+        if (i % 3 == 0) pair.server().link().refresh();
+        pair.world.run_for(5ms);
+    }
+    ASSERT_TRUE(pair.run_until([&] { return pair.server().finished() == 1; }, 10s));
+    EXPECT_TRUE(pair.client().is_up());
+    EXPECT_TRUE(pair.server().incoming(0).sink.bytes == content);
 }
 
 TEST(ConnectionSilence, refused_packets_end_a_link_within_a_second) {
