@@ -47,6 +47,8 @@ struct NodeOptions {
     RpcOptions rpc{};
     /// Same as the setting collective_algorithm, for nodes that do not read settings.
     std::string collective_algorithm{};
+    /// Same as the setting topology, for nodes that do not read settings.
+    std::string topology{};
     /// Same as the setting link, for nodes that do not read settings: auto, quic or shm.
     std::string link{};
 };

@@ -16,6 +16,7 @@ void Engine::handle(const port::LinkEvent& event) {
     if (const auto* up = std::get_if<port::Up>(&event.what)) {
         on_up(event.link, *up);
     } else {
+        if (std::holds_alternative<port::PathChanged>(event.what)) ++link_changes_;
         transfers_.handle(event);
     }
 }
@@ -65,6 +66,7 @@ bool Engine::prefer(const NodeId& node, port::LinkId link) {
 void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control,
                      std::uint64_t control_bytes) {
     const bool first = !peer.transfers.up();
+    ++link_changes_;
     peer.identity = link.peer();
     recording_.link(EventKind::link_up, peer.node, 0);
     peer.transfers.connect(link, std::move(control), control_bytes);
@@ -126,11 +128,13 @@ void Engine::set_silent(const NodeId& node, bool silent) {
     Peer* const peer = find(node);
     if (peer == nullptr) return;
     peer->silent = silent;
+    ++link_changes_;
     if (silent) wanted_.push_back(node);
 }
 
 void Engine::on_stalled(Peer& peer, bool stalled) {
     peer.stalled = stalled;
+    ++link_changes_;
     if (stalled) wanted_.push_back(peer.node);
 }
 
@@ -211,6 +215,7 @@ std::optional<std::pair<NodeId, Error>> Engine::casualty() const {
 }
 
 void Engine::on_down(Peer& peer, const Error& reason) {
+    ++link_changes_;
     // The link itself knows only that this side closed it, or that nothing answers any more.
     const bool orderly = peer.goodbye && reason.code() != Errc::link_closed;
     const Error known = orderly ? Error(Errc::link_closed, "the peer left the cluster") : reason;

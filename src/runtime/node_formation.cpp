@@ -16,6 +16,7 @@
 #include "runtime/members/succession.hpp"
 #include "runtime/node_access.hpp"
 #include "runtime/progress_options.hpp"
+#include "security/link_state_signer.hpp"
 
 namespace nexar::detail {
 
@@ -30,6 +31,15 @@ constexpr std::size_t kSegmentBytes = std::size_t{8} * 1024 * 1024;
 constexpr std::size_t kMostNamed = 4;
 constexpr Duration kWarnAfter = std::chrono::seconds(5);
 constexpr Duration kWarnEvery = std::chrono::seconds(15);
+
+/// Members that may share memory.
+std::vector<routing::Host> hosts_of(const View& view) {
+    const schedule::Links links = runtime::links_of(view.members);
+    std::vector<routing::Host> hosts;
+    hosts.reserve(view.members.size());
+    for (std::uint32_t i = 0; i < view.members.size(); ++i) hosts.emplace_back(links.host(i));
+    return hosts;
+}
 
 bool wants_eager(std::string_view mesh, std::size_t members) noexcept {
     return mesh == "eager" || (mesh == "auto" && members <= kMostEager);
@@ -47,6 +57,8 @@ void NodeBody::abandon(port::LinkId link) {
 
 Result<void> NodeBody::join(runtime::JoinTerms terms) {
     NEXAR_TRY_VALUE(key, services_.new_key());
+    NEXAR_TRY_VALUE(signer, security::LinkStateSigner::create(key));
+    signer_ = std::make_shared<security::LinkStateSigner>(std::move(signer));
     const NodeAccess access(*this);
     seed_ =
         std::make_unique<runtime::SeedLine>(first(), std::move(terms), std::move(key), services_);
@@ -149,11 +161,49 @@ void NodeBody::take_view(TimePoint now, const View& view) {
         world_ = std::make_shared<OwnedContext>(*this, made);
         engine_.calls().set_world(made);
     }
-    lazy_ = !wants_eager(config_ ? config_->choice("mesh") : "eager", view.members.size());
-    mesh_.set_eager(!lazy_);
-    mesh_.adopt(now, view, identity_.node);
+    if (const auto made = make_overlay(view.members.size()); !made) {
+        return fail_formation(made.error());
+    }
+    connect(now, view);
     if (allows_further_links()) offers_.begin(now, view, identity_, links);
     count_local_ranks(view);
+}
+
+/// Decides, when the first view comes, how members connect: all pairs at once, on demand, or as the
+/// setting topology says.
+Result<void> NodeBody::make_overlay(std::size_t members) {
+    std::string_view wanted = config_ ? config_->text("topology") : "full";
+    if (!options_.topology.empty()) wanted = options_.topology;
+    NEXAR_TRY_VALUE(topology, routing::Topology::parse(wanted));
+    engine::OverlayOptions options{.topology = topology};
+    const bool full = topology.kind() == routing::Topology::Kind::full;
+    lazy_ = full && !wants_eager(config_ ? config_->choice("mesh") : "eager", members);
+    mesh_.set_eager(!lazy_);
+    if (lazy_ || !signer_) return {};
+    options.relay.hash_seed = engine_.options().hash_seed;
+    overlay_ = std::make_unique<engine::Overlay>(engine_, first(), *signer_, options);
+    mesh_.set_tunnels(true);
+    return {};
+}
+
+/// Lets the mesh connect to the members of a view.
+void NodeBody::connect(TimePoint now, const View& view) {
+    if (overlay_) {
+        overlay_->adopt(now, view, identity_,
+                        allows_further_links() ? hosts_of(view) : std::vector<routing::Host>{});
+        mesh_.set_neighbours(overlay_->neighbours());
+    }
+    mesh_.adopt(now, view, identity_.node);
+}
+
+/// Between this node's mesh and those of its peers: only the end that dialed can move a connection.
+void NodeBody::carry_path_requests(TimePoint now) {
+    while (const auto request = mesh_.poll_path_request()) {
+        engine_.send_path_request(request->to, {.direct = request->direct});
+    }
+    while (const auto news = engine_.routing_news().poll_path_request()) {
+        mesh_.on_path_request(now, news->node, news->message.direct);
+    }
 }
 
 void NodeBody::count_local_ranks(const View& view) {
@@ -325,6 +375,7 @@ std::optional<TimePoint> NodeBody::next_deadline() const noexcept {
     };
     for (const port::Carrier* const one : carriers_) at(one->next_deadline());
     at(mesh_.next_deadline());
+    if (overlay_) at(overlay_->next_deadline());
     at(offers_.next_deadline());
     if (seed_) at(seed_->next_deadline());
     at(own_deadline());

@@ -68,7 +68,7 @@ void NodeBody::wait_left(const engine::Context& context, std::span<const Rank> r
 void NodeBody::take_decided(TimePoint now, const membership::Decided& decided) {
     const View& view = decided.view;
     first().set_members(runtime::addresses_of(view.members));
-    mesh_.adopt(now, view, identity_.node);
+    connect(now, view);
     if (allows_further_links()) {
         offers_.begin(now, view, identity_, runtime::links_of(view.members));
     }
