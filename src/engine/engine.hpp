@@ -191,8 +191,7 @@ public:
     // Members without a direct link, see engine/overlay.hpp.
 
     RoutingNews& routing_news() noexcept { return routing_news_; }
-    /// The link whose datagrams may carry packets of others; nullptr: there is none, or it runs
-    /// through others itself.
+    /// The first link to the node that does not run through others; nullptr: there is none.
     port::Link* direct_link(const NodeId& node) const noexcept;
     /// Grows whenever direct_link() or is_doubtful() of any node may have changed.
     std::uint64_t link_changes() const noexcept { return link_changes_; }

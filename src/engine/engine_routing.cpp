@@ -10,7 +10,7 @@ port::Link* Engine::direct_link(const NodeId& node) const noexcept {
     const Peer* const peer = find(node);
     if (peer == nullptr || peer->evicted || !peer->transfers.usable()) return nullptr;
     for (const auto& one : peer->transfers.links()) {
-        if (one->link->max_relayed() != 0 && !one->link->remote().is_tunnel()) return one->link;
+        if (!one->link->remote().is_tunnel()) return one->link;
     }
     return nullptr;
 }

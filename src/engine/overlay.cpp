@@ -158,7 +158,7 @@ bool Overlay::pump(TimePoint now) {
         const auto direct = direct_.find(rank);
         if (direct == direct_.end()) continue;
         port::Link& link = *direct->second.link;
-        while (link.relayed_room() >= link.max_relayed()) {
+        while (link.relayed_room() >= link.max_datagram()) {
             const auto datagram = relay_->poll(now, rank);
             if (!datagram) break;
             link.send_relayed(*datagram);

@@ -22,8 +22,11 @@ void Overlay::look_at_links(TimePoint now) {
 }
 
 void Overlay::look_at(TimePoint now, const Member& neighbour, std::vector<Rank>& down) {
-    port::Link* const link = engine_->direct_link(neighbour.node);
+    port::Link* link = engine_->direct_link(neighbour.node);
     auto known = direct_.find(neighbour.rank);
+    const bool is_new = known == direct_.end() || link == nullptr || known->second.id != link->id();
+    // A new link has room, unless its kind forwards nothing.
+    if (link != nullptr && is_new && link->relayed_room() == 0) link = nullptr;
     const bool had_one = known != direct_.end();
     if (had_one && (link == nullptr || known->second.id != link->id())) {
         forget(known);
@@ -95,7 +98,7 @@ std::optional<Rank> Overlay::next_hop(Rank target, std::uint16_t choice,
 
 std::size_t Overlay::max_datagram(Rank neighbour) const {
     const auto found = direct_.find(neighbour);
-    return found == direct_.end() ? 0 : found->second.link->max_relayed();
+    return found == direct_.end() ? 0 : found->second.link->max_datagram();
 }
 
 std::optional<Overlay::Way> Overlay::way_to(Rank member) {
