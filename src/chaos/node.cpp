@@ -171,6 +171,16 @@ void Node::take_view(TimePoint now, const View& view) {
         failure_ = Error(Errc::membership_changed, "the cluster lost a member while it formed");
         return;
     }
+    const auto topology = routing::Topology::parse(config_.text("topology"));
+    if (!topology) {
+        failure_ = topology.error();
+        return;
+    }
+    neighbourhood_.emplace(*topology);
+    engine::OverlayOptions options;
+    options.relay.hash_seed = engine_.options().hash_seed;
+    overlay_ = std::make_unique<engine::Overlay>(
+        engine::Overlay::Surroundings{engine_, *host_, signer_, *neighbourhood_}, options);
     host_->set_members(runtime::addresses_of(view.members));
     const Duration budget = config_.duration("failure_budget");
     engine_.await_verdicts(budget != Duration::zero());
@@ -190,21 +200,13 @@ void Node::take_view(TimePoint now, const View& view) {
         has_world_ = true;
         program_->entered(made, nodes);
     }
-    const auto topology = routing::Topology::parse(config_.text("topology"));
-    if (!topology) {
-        failure_ = topology.error();
-        return;
-    }
-    engine::OverlayOptions options{.topology = *topology};
-    options.relay.hash_seed = engine_.options().hash_seed;
-    overlay_ = std::make_unique<engine::Overlay>(engine_, *host_, signer_, options);
     mesh_.set_tunnels(true);
     mesh_.set_eager(true);
     connect(now, view);
 }
 
 void Node::connect(TimePoint now, const View& view) {
-    overlay_->adopt(now, view, identity_, {});
+    overlay_->adopt(now, view, identity_);
     mesh_.set_neighbours(overlay_->neighbours());
     mesh_.adopt(now, view, identity_.node);
 }

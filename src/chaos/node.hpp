@@ -107,6 +107,7 @@ private:
     engine::Engine engine_;
     engine::Mesh mesh_;
     security::LinkStateSigner signer_;
+    std::optional<engine::Neighbourhood> neighbourhood_;
     std::unique_ptr<engine::Overlay> overlay_;
     runtime::NodeMembers members_;
     runtime::SeedLine seed_;

@@ -16,7 +16,10 @@ void Engine::handle(const port::LinkEvent& event) {
     if (const auto* up = std::get_if<port::Up>(&event.what)) {
         on_up(event.link, *up);
     } else {
-        if (std::holds_alternative<port::PathChanged>(event.what)) ++link_changes_;
+        if (std::holds_alternative<port::PathChanged>(event.what) ||
+            std::holds_alternative<port::Down>(event.what)) {
+            ++link_changes_;
+        }
         transfers_.handle(event);
     }
 }
@@ -215,7 +218,6 @@ std::optional<std::pair<NodeId, Error>> Engine::casualty() const {
 }
 
 void Engine::on_down(Peer& peer, const Error& reason) {
-    ++link_changes_;
     // The link itself knows only that this side closed it, or that nothing answers any more.
     const bool orderly = peer.goodbye && reason.code() != Errc::link_closed;
     const Error known = orderly ? Error(Errc::link_closed, "the peer left the cluster") : reason;

@@ -37,7 +37,6 @@ wire::ErrorReport goodbye() {
 // Hints.
 
 void Engine::on_link_down(Peer& peer, const port::Down& down) {
-    ++link_changes_;
     if (closing_ || peer.evicted || peer.goodbye || peer.farewell) return;
     NEXAR_LOG_DEBUG("a link to node {} broke: {}", peer.node.to_hex(), down.reason.what());
     membership_.hint(peer, down.peer_gone ? membership::Hint::gone : membership::Hint::doubtful);

@@ -26,12 +26,14 @@ bool is_later(std::uint16_t a, std::uint16_t b) noexcept {
 
 }  // namespace
 
-Overlay::Overlay(Engine& engine, port::Carrier& carrier, const port::Signer& signer,
-                 const OverlayOptions& options)
-    : engine_(&engine), carrier_(&carrier), signer_(&signer), options_(options) {}
+Overlay::Overlay(const Surroundings& surroundings, const OverlayOptions& options)
+    : engine_(&surroundings.engine),
+      carrier_(&surroundings.carrier),
+      signer_(&surroundings.signer),
+      neighbourhood_(&surroundings.neighbourhood),
+      options_(options) {}
 
-void Overlay::adopt(TimePoint now, const View& view, const Identity& me,
-                    std::span<const routing::Host> hosts) {
+void Overlay::adopt(TimePoint now, const View& view, const Identity& me) {
     const Member* const own = view.find(me.node);
     NEXAR_ASSERT(own != nullptr && view.epoch > view_.epoch);
     view_ = view;
@@ -41,14 +43,9 @@ void Overlay::adopt(TimePoint now, const View& view, const Identity& me,
         link_states_.emplace(me.cluster, *signer_);
         relay_.emplace(me_, *this, *this, *this, options_.relay);
     }
-    std::vector<Rank> ranks;
-    ranks.reserve(view.members.size());
     ranks_.clear();
-    for (const Member& member : view.members) {
-        ranks.push_back(member.rank);
-        ranks_.emplace(member.node, member.rank);
-    }
-    graph_ = std::make_shared<const routing::Graph>(options_.topology, ranks, hosts);
+    for (const Member& member : view.members) ranks_.emplace(member.node, member.rank);
+    graph_ = neighbourhood_->graph(view);
     routes_.emplace(graph_, graph_->position(me_).value());
     link_states_->adopt(now, view, me_);
     for (auto at = direct_.begin(); at != direct_.end();) {
@@ -81,7 +78,8 @@ bool Overlay::is_neighbour(const NodeId& node) const {
 
 bool Overlay::take(TimePoint now, port::LinkEvent& event) {
     auto* const datagram = std::get_if<port::DatagramArrived>(&event.what);
-    if (datagram == nullptr || !is_envelope(datagram->bytes)) return false;
+    if (datagram == nullptr || !is_envelope(datagram->bytes) || !graph_) return false;
+    look_at_links(now);  // an event before this one may have ended a link
     // From others than neighbours only while views differ: then it is lost, as packets may be.
     const auto from = by_link_.find(event.link);
     if (from == by_link_.end()) return true;

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "base/time.hpp"
 #include "base/view.hpp"
 #include "engine/engine.hpp"
+#include "engine/neighbourhood.hpp"
 #include "port/link.hpp"
 #include "port/signer.hpp"
 #include "routing/graph.hpp"
@@ -24,7 +24,6 @@
 namespace nexar::engine {
 
 struct OverlayOptions {
-    routing::Topology topology{};
     routing::RelayOptions relay{};
     /// How long a neighbour may take to connect after a view before this node tells the others that
     /// their link is broken.
@@ -45,16 +44,20 @@ struct OverlayOptions {
 /// comes back.
 class Overlay final : private routing::NextHops, private routing::Outlets, private routing::Roster {
 public:
-    /// All three must outlive it. `signer` has the key with which this node joined.
-    Overlay(Engine& engine, port::Carrier& carrier, const port::Signer& signer,
-            const OverlayOptions& options);
+    /// What it uses. All must outlive it. `signer` has the key with which this node joined.
+    struct Surroundings {
+        Engine& engine;
+        port::Carrier& carrier;
+        const port::Signer& signer;
+        Neighbourhood& neighbourhood;
+    };
+
+    explicit Overlay(const Surroundings& surroundings, const OverlayOptions& options = {});
     Overlay(const Overlay&) = delete;
     Overlay& operator=(const Overlay&) = delete;
 
-    /// Adopts a view that contains `me` and is newer than the previous one. `hosts` is empty or has
-    /// one element for each member: those on one host are neighbours whatever the topology.
-    void adopt(TimePoint now, const View& view, const Identity& me,
-               std::span<const routing::Host> hosts);
+    /// Adopts a view that contains `me` and is newer than the previous one.
+    void adopt(TimePoint now, const View& view, const Identity& me);
 
     /// The members that this node connects to directly; nullopt: all of them.
     std::optional<std::vector<NodeId>> neighbours() const;
@@ -118,6 +121,7 @@ private:
     Engine* engine_;
     port::Carrier* carrier_;
     const port::Signer* signer_;
+    Neighbourhood* neighbourhood_;
     OverlayOptions options_;
 
     View view_{};

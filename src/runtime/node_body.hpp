@@ -308,6 +308,7 @@ private:
     engine::Engine engine_;
     engine::Mesh mesh_;
     std::shared_ptr<const port::Signer> signer_;
+    std::optional<engine::Neighbourhood> neighbourhood_;
     std::unique_ptr<engine::Overlay> overlay_;
     runtime::LinkOffers offers_;
     runtime::NodeMembers membership_;

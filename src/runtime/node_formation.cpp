@@ -150,6 +150,9 @@ void NodeBody::take_view(TimePoint now, const View& view) {
     const auto profile = make_profile(links);
     if (!profile) return fail_formation(profile.error());
     first().set_members(runtime::addresses_of(view.members));
+    if (const auto made = make_overlay(view.members.size()); !made) {
+        return fail_formation(made.error());
+    }
     begin_membership(now, view);
     const auto me = static_cast<std::size_t>(self - view.members.data());
     if (!late_) {
@@ -160,9 +163,6 @@ void NodeBody::take_view(TimePoint now, const View& view) {
         made.newcomers_from = view.next_rank;
         world_ = std::make_shared<OwnedContext>(*this, made);
         engine_.calls().set_world(made);
-    }
-    if (const auto made = make_overlay(view.members.size()); !made) {
-        return fail_formation(made.error());
     }
     connect(now, view);
     if (allows_further_links()) offers_.begin(now, view, identity_, links);
@@ -175,13 +175,16 @@ Result<void> NodeBody::make_overlay(std::size_t members) {
     std::string_view wanted = config_ ? config_->text("topology") : "full";
     if (!options_.topology.empty()) wanted = options_.topology;
     NEXAR_TRY_VALUE(topology, routing::Topology::parse(wanted));
-    engine::OverlayOptions options{.topology = topology};
     const bool full = topology.kind() == routing::Topology::Kind::full;
     lazy_ = full && !wants_eager(config_ ? config_->choice("mesh") : "eager", members);
     mesh_.set_eager(!lazy_);
     if (lazy_ || !signer_) return {};
+    neighbourhood_.emplace(topology,
+                           allows_further_links() ? hosts_of : engine::Neighbourhood::Hosts{});
+    engine::OverlayOptions options;
     options.relay.hash_seed = engine_.options().hash_seed;
-    overlay_ = std::make_unique<engine::Overlay>(engine_, first(), *signer_, options);
+    overlay_ = std::make_unique<engine::Overlay>(
+        engine::Overlay::Surroundings{engine_, first(), *signer_, *neighbourhood_}, options);
     mesh_.set_tunnels(true);
     return {};
 }
@@ -189,8 +192,7 @@ Result<void> NodeBody::make_overlay(std::size_t members) {
 /// Lets the mesh connect to the members of a view.
 void NodeBody::connect(TimePoint now, const View& view) {
     if (overlay_) {
-        overlay_->adopt(now, view, identity_,
-                        allows_further_links() ? hosts_of(view) : std::vector<routing::Host>{});
+        overlay_->adopt(now, view, identity_);
         mesh_.set_neighbours(overlay_->neighbours());
     }
     mesh_.adopt(now, view, identity_.node);
