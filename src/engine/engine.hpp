@@ -344,6 +344,7 @@ private:
     void on_stalled(Peer& peer, bool stalled) override;
     void spread_revocation(Context& context, const Peer* from);
     void tell_again(Peer& peer);
+    static void say_later(Peer& peer, const membership::Message& message);
     Result<void> on_revoke(Peer& peer, const wire::Revoke& revoke);
     Result<void> take_revocation(Context& context, const Peer& from);
     void look_for_revocation(Context& context);

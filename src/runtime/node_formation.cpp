@@ -179,8 +179,8 @@ Result<void> NodeBody::make_overlay(std::size_t members) {
     lazy_ = full && !wants_eager(config_ ? config_->choice("mesh") : "eager", members);
     mesh_.set_eager(!lazy_);
     if (lazy_ || !signer_) return {};
-    neighbourhood_.emplace(topology,
-                           allows_further_links() ? hosts_of : engine::Neighbourhood::Hosts{});
+    neighbourhood_.emplace(topology);
+    if (allows_further_links()) neighbourhood_.emplace(topology, hosts_of);
     engine::OverlayOptions options;
     options.relay.hash_seed = engine_.options().hash_seed;
     overlay_ = std::make_unique<engine::Overlay>(
