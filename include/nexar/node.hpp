@@ -58,6 +58,8 @@ struct PeerLink {
     int rank = 0;
     bool connected = false;
     bool dialed = false;                   // true: this node dialed; false: the peer did
+    int hops = 1;                          // links between the two; 1: connected directly
+    int via = -1;                          // rank of the first relay; -1: none
     std::string address{};                 // the address that was used, if this node dialed
     std::chrono::nanoseconds handshake{};  // its duration, if this node dialed
     std::string why{};                     // other attempts and their outcome

@@ -222,12 +222,19 @@ void NodeBody::tell_seed() {
     if (!seed_ || world_ == nullptr || told_changes_ == changes) return;
     told_changes_ = changes;
     for (const engine::PeerReport& report : reports()) {
-        if (!report.connected || !report.address) continue;
-        seed_->report(
-            {.rank = report.rank,
-             .address = {report.address->text()},
-             .round_trip = std::chrono::duration_cast<std::chrono::nanoseconds>(report.took),
-             .why = printable(report.why, wire::kMaxReportTextBytes)});
+        if (!report.connected || !report.dialed) continue;
+        wire::LinkReport told{
+            .rank = report.rank,
+            .round_trip = std::chrono::duration_cast<std::chrono::nanoseconds>(report.took),
+            .why = printable(report.why, wire::kMaxReportTextBytes),
+            .hops = static_cast<std::uint8_t>(
+                std::clamp<std::uint32_t>(report.hops, 1, wire::kMaxHops))};
+        if (report.hops > 1) {
+            told.via = report.via;
+        } else if (report.address && !report.address->is_tunnel()) {
+            told.address = {report.address->text()};
+        }
+        seed_->report(told);
     }
 }
 
@@ -360,6 +367,11 @@ std::vector<engine::PeerReport> NodeBody::reports() const {
     std::vector<engine::PeerReport> all = mesh_.reports();
     for (engine::PeerReport& one : all) {
         one.links = engine_.links_of(one.node);
+        const auto way = one.tunnel && overlay_ ? overlay_->way_to(one.rank) : std::nullopt;
+        if (way) {
+            one.hops = way->hops;
+            one.via = way->first;
+        }
         if (offers_.has_link(one.node))
             one.why += one.why.empty() ? "shared memory" : "; shared memory";
         if (const std::string why = offers_.why_not(one.node); !why.empty()) {
