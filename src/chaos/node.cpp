@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/config_cluster.hpp"
+#include "base/try.hpp"
 #include "chaos/machine.hpp"
 #include "link/quic/open_carrier.hpp"
 #include "runtime/collective_profile.hpp"
@@ -171,20 +172,16 @@ void Node::take_view(TimePoint now, const View& view) {
         failure_ = Error(Errc::membership_changed, "the cluster lost a member while it formed");
         return;
     }
-    const auto topology = routing::Topology::parse(config_.text("topology"));
-    if (!topology) {
-        failure_ = topology.error();
+    if (const auto made = make_overlay(); !made) {
+        failure_ = made.error();
         return;
     }
-    neighbourhood_.emplace(*topology);
-    engine::OverlayOptions options;
-    options.relay.hash_seed = engine_.options().hash_seed;
-    overlay_ = std::make_unique<engine::Overlay>(
-        engine::Overlay::Surroundings{engine_, *host_, signer_, *neighbourhood_}, options);
     host_->set_members(runtime::addresses_of(view.members));
     const Duration budget = config_.duration("failure_budget");
     engine_.await_verdicts(budget != Duration::zero());
-    members_.begin(now, identity_, view, budget, number_of(identity_.node));
+    membership::Options options{.budget = budget, .random_seed = number_of(identity_.node)};
+    if (neighbourhood_) options.neighbours = neighbourhood_->function();
+    members_.begin(now, identity_, view, options);
     engine_.calls().set_own_rank(own->rank);
     program_->viewed(view);
     if (!late_) {
@@ -200,14 +197,28 @@ void Node::take_view(TimePoint now, const View& view) {
         has_world_ = true;
         program_->entered(made, nodes);
     }
-    mesh_.set_tunnels(true);
     mesh_.set_eager(true);
     connect(now, view);
 }
 
+/// As NodeBody::make_overlay().
+Result<void> Node::make_overlay() {
+    NEXAR_TRY_VALUE(topology, routing::Topology::parse(config_.text("topology")));
+    if (topology.kind() == routing::Topology::Kind::full) return {};
+    neighbourhood_.emplace(topology);
+    engine::OverlayOptions options;
+    options.relay.hash_seed = engine_.options().hash_seed;
+    overlay_ = std::make_unique<engine::Overlay>(
+        engine::Overlay::Surroundings{engine_, *host_, signer_, *neighbourhood_}, options);
+    mesh_.set_tunnels(true);
+    return {};
+}
+
 void Node::connect(TimePoint now, const View& view) {
-    overlay_->adopt(now, view, identity_);
-    mesh_.set_neighbours(overlay_->neighbours());
+    if (overlay_) {
+        overlay_->adopt(now, view, identity_);
+        mesh_.set_neighbours(overlay_->neighbours());
+    }
     mesh_.adopt(now, view, identity_.node);
 }
 
@@ -262,7 +273,7 @@ engine::Context& Node::make_world(engine::Context& parent, const runtime::Succes
 std::uint64_t Node::epoch_with_others(const engine::Context& context) {
     return readiness_.epoch_with_others(
         net_->world().now(), members_.view(), context, identity_.node, [this](const NodeId& node) {
-            return engine_.is_connected(node) || !overlay_->is_neighbour(node);
+            return engine_.is_connected(node) || (overlay_ && !overlay_->is_neighbour(node));
         });
 }
 

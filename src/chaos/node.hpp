@@ -91,6 +91,7 @@ private:
     void follow_seed(TimePoint now);
     void take_admission(const runtime::Admitted& admitted);
     void take_view(TimePoint now, const View& view);
+    Result<void> make_overlay();
     void connect(TimePoint now, const View& view);
     void carry_path_requests(TimePoint now);
     void follow_members(TimePoint now);

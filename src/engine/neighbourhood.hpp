@@ -28,6 +28,10 @@ public:
     std::shared_ptr<const routing::Graph> graph(const View& view);
     /// Empty if the view does not contain the node.
     std::vector<NodeId> neighbours(const View& view, const NodeId& of);
+    /// neighbours() as a function, which must not outlive this object.
+    std::function<std::vector<NodeId>(const View&, const NodeId&)> function() {
+        return [this](const View& view, const NodeId& of) { return neighbours(view, of); };
+    }
 
 private:
     routing::Topology topology_;

@@ -178,7 +178,8 @@ Result<void> NodeBody::make_overlay(std::size_t members) {
     const bool full = topology.kind() == routing::Topology::Kind::full;
     lazy_ = full && !wants_eager(config_ ? config_->choice("mesh") : "eager", members);
     mesh_.set_eager(!lazy_);
-    if (lazy_ || !signer_) return {};
+    if (full) return {};
+    if (!signer_) return Error(Errc::unsupported, "a node without a key of its own cannot relay");
     neighbourhood_.emplace(topology);
     if (allows_further_links()) neighbourhood_.emplace(topology, hosts_of);
     engine::OverlayOptions options;

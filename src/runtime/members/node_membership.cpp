@@ -21,7 +21,9 @@ void NodeBody::begin_membership(TimePoint now, const View& view) {
         seed = seed * 257 + static_cast<std::uint8_t>(b);
     }
     engine_.await_verdicts(budget != Duration::zero());
-    membership_.begin(now, identity_, view, budget, seed);
+    membership::Options options{.budget = budget, .random_seed = seed};
+    if (neighbourhood_) options.neighbours = neighbourhood_->function();
+    membership_.begin(now, identity_, view, options);
     engine_.calls().set_own_rank(own_rank());
 }
 
