@@ -41,7 +41,9 @@ void Overlay::adopt(TimePoint now, const View& view, const Identity& me) {
     me_ = own->rank;
     if (!link_states_) {
         link_states_.emplace(me.cluster, *signer_);
-        relay_.emplace(me_, *this, *this, *this, options_.relay);
+        relay_.emplace(me_, static_cast<routing::NextHops&>(*this),
+                       static_cast<const routing::Outlets&>(*this),
+                       static_cast<const routing::Roster&>(*this), options_.relay);
     }
     ranks_.clear();
     for (const Member& member : view.members) ranks_.emplace(member.node, member.rank);
