@@ -107,6 +107,7 @@ constexpr auto kHarnesses = std::to_array<Harness>({
     {"new_world", accepts_message<wire::NewWorld>},
     {"envelope", accepts_envelope},
     {"link_state", accepts_message<wire::LinkState>},
+    {"path_request", accepts_message<wire::PathRequest>},
     {"join_string", accepts_join_string},
     {"quic_datagram", accepts_quic_datagram},
     {"engine", accepts_engine},

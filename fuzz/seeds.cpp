@@ -215,6 +215,7 @@ void add_routing(const std::filesystem::path& root) {
     state.key.fill(std::byte{0xab});
     state.signature.fill(std::byte{0xcd});
     add_message<wire::LinkState>(root, {.epoch = Epoch(1)}, state);
+    add_message<wire::PathRequest>(root, {}, {.direct = true});
     const Corpus states(root, "link_state");
     const auto add_broken = [&](const std::string& name, unsigned second) {
         Bytes bytes = encoded(state);

@@ -47,6 +47,8 @@ struct NodeOptions {
     RpcOptions rpc{};
     /// Same as the setting collective_algorithm, for nodes that do not read settings.
     std::string collective_algorithm{};
+    /// Same as the setting topology, for nodes that do not read settings.
+    std::string topology{};
     /// Same as the setting link, for nodes that do not read settings: auto, quic or shm.
     std::string link{};
 };
@@ -56,6 +58,8 @@ struct PeerLink {
     int rank = 0;
     bool connected = false;
     bool dialed = false;                   // true: this node dialed; false: the peer did
+    int hops = 1;                          // links between the two; 1: connected directly
+    int via = -1;                          // rank of the first relay; -1: none
     std::string address{};                 // the address that was used, if this node dialed
     std::chrono::nanoseconds handshake{};  // its duration, if this node dialed
     std::string why{};                     // other attempts and their outcome

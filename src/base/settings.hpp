@@ -248,6 +248,12 @@ inline constexpr std::array kSettings = std::to_array<Setting>({
                           .max = std::chrono::hours(1)},
      .help = "How long a waiting thread polls after the last arrival before it sleeps, with "
              "progress=auto and a processor for each rank"},
+    {.name = "topology",
+     .spec = TextSpec{.fallback = "full"},
+     .scope = SettingScope::cluster,
+     .help = "Which members connect directly: full connects all pairs; k_regular:K, with an even K "
+             "from 2 to 32, at most K pairs per member; hypercube about log2 of the members. The "
+             "others communicate through relays"},
     {.name = "udp_buffer",
      .spec = SizeSpec{.fallback = 8U << 20U, .min = 64U << 10U, .max = 1U << 30U},
      .help = "Size of the receive buffer requested from the kernel for UDP packets; the kernel "

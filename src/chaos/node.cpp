@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/config_cluster.hpp"
+#include "base/try.hpp"
 #include "chaos/machine.hpp"
 #include "link/quic/open_carrier.hpp"
 #include "runtime/collective_profile.hpp"
@@ -38,14 +39,18 @@ std::uint64_t number_of(const NodeId& node) {
 }  // namespace
 
 Node::Node(sim::DatagramNet& net, Setup setup, Program& program)
+    : Node(net, std::move(setup), program, security::KeyPair::generate().value()) {}
+
+Node::Node(sim::DatagramNet& net, Setup setup, Program& program, security::KeyPair key)
     : net_(&net),
       program_(&program),
       config_(std::move(setup.config)),
       host_(&add_host(net, setup.address, services_of(net.world(), setup.random.fork()))),
       engine_(engine_options(setup.random), net.pool()),
       mesh_(engine_, *this, {}),
+      signer_(security::LinkStateSigner::create(key).value()),
       members_(engine_),
-      seed_(*host_, std::move(setup.terms), security::KeyPair::generate().value(),
+      seed_(*host_, std::move(setup.terms), std::move(key),
             services_of(net.world(), setup.random.fork())) {
     mesh_.set_addresses({setup.address});
     host_->driven_only_by(*this);
@@ -99,7 +104,8 @@ bool Node::tell_ended() {
 }
 
 void Node::take_events(TimePoint now) {
-    while (const auto event = host_->poll_event()) {
+    while (auto event = host_->poll_event()) {
+        if (overlay_ && overlay_->take(now, *event)) continue;
         if (const auto* const up = std::get_if<port::Up>(&event->what)) {
             links_[event->link] = up->link;
         }
@@ -113,6 +119,19 @@ void Node::take_events(TimePoint now) {
     follow_seed(now);
     mesh_.turn(now);
     if (members_.begun()) follow_members(now);
+    if (overlay_) {
+        carry_path_requests(now);
+        overlay_->turn(now);
+    }
+}
+
+void Node::carry_path_requests(TimePoint now) {
+    while (const auto request = mesh_.poll_path_request()) {
+        engine_.send_path_request(request->to, {.direct = request->direct});
+    }
+    while (const auto news = engine_.routing_news().poll_path_request()) {
+        mesh_.on_path_request(now, news->node, news->message.direct);
+    }
 }
 
 void Node::follow_seed(TimePoint now) {
@@ -153,10 +172,16 @@ void Node::take_view(TimePoint now, const View& view) {
         failure_ = Error(Errc::membership_changed, "the cluster lost a member while it formed");
         return;
     }
+    if (const auto made = make_overlay(); !made) {
+        failure_ = made.error();
+        return;
+    }
     host_->set_members(runtime::addresses_of(view.members));
     const Duration budget = config_.duration("failure_budget");
     engine_.await_verdicts(budget != Duration::zero());
-    members_.begin(now, identity_, view, budget, number_of(identity_.node));
+    membership::Options options{.budget = budget, .random_seed = number_of(identity_.node)};
+    if (neighbourhood_) options.neighbours = neighbourhood_->function();
+    members_.begin(now, identity_, view, options);
     engine_.calls().set_own_rank(own->rank);
     program_->viewed(view);
     if (!late_) {
@@ -173,6 +198,27 @@ void Node::take_view(TimePoint now, const View& view) {
         program_->entered(made, nodes);
     }
     mesh_.set_eager(true);
+    connect(now, view);
+}
+
+/// As NodeBody::make_overlay().
+Result<void> Node::make_overlay() {
+    NEXAR_TRY_VALUE(topology, routing::Topology::parse(config_.text("topology")));
+    if (topology.kind() == routing::Topology::Kind::full) return {};
+    neighbourhood_.emplace(topology);
+    engine::OverlayOptions options;
+    options.relay.hash_seed = engine_.options().hash_seed;
+    overlay_ = std::make_unique<engine::Overlay>(
+        engine::Overlay::Surroundings{engine_, *host_, signer_, *neighbourhood_}, options);
+    mesh_.set_tunnels(true);
+    return {};
+}
+
+void Node::connect(TimePoint now, const View& view) {
+    if (overlay_) {
+        overlay_->adopt(now, view, identity_);
+        mesh_.set_neighbours(overlay_->neighbours());
+    }
     mesh_.adopt(now, view, identity_.node);
 }
 
@@ -180,7 +226,7 @@ void Node::follow_members(TimePoint now) {
     members_.turn(now, &seed_);
     while (const auto decided = members_.poll_decided()) {
         host_->set_members(runtime::addresses_of(decided->view.members));
-        mesh_.adopt(now, decided->view, identity_.node);
+        connect(now, decided->view);
         program_->viewed(decided->view);
     }
     if (late_ && !has_world_) take_new_world();
@@ -226,8 +272,9 @@ engine::Context& Node::make_world(engine::Context& parent, const runtime::Succes
 
 std::uint64_t Node::epoch_with_others(const engine::Context& context) {
     return readiness_.epoch_with_others(
-        net_->world().now(), members_.view(), context, identity_.node,
-        [this](const NodeId& node) { return engine_.is_connected(node); });
+        net_->world().now(), members_.view(), context, identity_.node, [this](const NodeId& node) {
+            return engine_.is_connected(node) || (overlay_ && !overlay_->is_neighbour(node));
+        });
 }
 
 void Node::close(TimePoint now) {
@@ -262,6 +309,7 @@ std::string_view Node::spinning() const {
     if (due(host_->next_deadline())) return "the links";
     if (due(seed_.next_deadline())) return "the line to the seed";
     if (due(mesh_.next_deadline())) return "the mesh";
+    if (overlay_ && due(overlay_->next_deadline())) return "the overlay";
     if (due(engine_.next_deadline())) return "the engine";
     if (due(members_.next_deadline())) return "the membership";
     if (due(program_->next_deadline())) return "the program";
@@ -275,6 +323,7 @@ std::optional<TimePoint> Node::next_deadline() const {
     };
     at(seed_.next_deadline());
     at(mesh_.next_deadline());
+    if (overlay_) at(overlay_->next_deadline());
     at(engine_.next_deadline());
     at(members_.next_deadline());
     at(program_->next_deadline());

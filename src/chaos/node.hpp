@@ -11,10 +11,12 @@
 #include "base/random.hpp"
 #include "engine/engine.hpp"
 #include "engine/mesh.hpp"
+#include "engine/overlay.hpp"
 #include "link/sim/datagram_net.hpp"
 #include "runtime/join/seed_line.hpp"
 #include "runtime/members/node_members.hpp"
 #include "runtime/members/succession.hpp"
+#include "security/link_state_signer.hpp"
 
 namespace nexar::chaos {
 
@@ -78,6 +80,8 @@ public:
     bool closed() const noexcept;
 
 private:
+    Node(sim::DatagramNet& net, Setup setup, Program& program, security::KeyPair key);
+
     // engine::Dialer
     Result<port::LinkId> dial(TimePoint now, const Address& to, const NodeId& node) override;
     void abandon(port::LinkId link) override { host_->abandon(link); }
@@ -87,6 +91,9 @@ private:
     void follow_seed(TimePoint now);
     void take_admission(const runtime::Admitted& admitted);
     void take_view(TimePoint now, const View& view);
+    Result<void> make_overlay();
+    void connect(TimePoint now, const View& view);
+    void carry_path_requests(TimePoint now);
     void follow_members(TimePoint now);
     void take_new_world();
     void follow_closing(TimePoint now);
@@ -100,6 +107,9 @@ private:
     sim::DatagramHost* host_;
     engine::Engine engine_;
     engine::Mesh mesh_;
+    security::LinkStateSigner signer_;
+    std::optional<engine::Neighbourhood> neighbourhood_;
+    std::unique_ptr<engine::Overlay> overlay_;
     runtime::NodeMembers members_;
     runtime::SeedLine seed_;
     runtime::Readiness readiness_;

@@ -13,6 +13,7 @@ namespace nexar::chaos {
 struct RunOptions {
     std::uint64_t seed = 1;
     std::size_t nodes = 0;            // that form the cluster; 0: the seed chooses 2 to 16
+    std::string topology = "full";    // the setting of that name
     std::set<std::size_t> without{};  // faults to leave out, by their number
     /// Hears of everything that happens; may be empty.
     std::function<void(const std::string&)> say{};

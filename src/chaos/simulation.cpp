@@ -17,8 +17,8 @@ constexpr Duration kTick = 100ms;
 /// The cluster must be whole this long after the last fault.
 constexpr Duration kCalmTime = 60s;
 
-Config settings() {
-    std::vector<NamedValue> values{{"link", "quic"}};
+Config settings(const std::string& topology) {
+    std::vector<NamedValue> values{{"link", "quic"}, {"topology", topology}};
     return Config::resolve(kSettings, {.code = std::move(values)}).value();
 }
 
@@ -63,7 +63,7 @@ void Simulation::say(const std::string& what) const {
 
 void Simulation::start_seed() {
     conditions_.change(world_.now(), [&] { conditions_.machine(0).running = true; });
-    seed_ = std::make_unique<Seed>(net_, address_of(0), seed_options_, settings(),
+    seed_ = std::make_unique<Seed>(net_, address_of(0), seed_options_, settings(options_.topology),
                                    world_.random().fork());
     seed_->on_view = [this](const View& view) {
         // A seed that was restarted begins with the view that it kept.
@@ -92,7 +92,7 @@ void Simulation::start(std::size_t machine) {
     process->node = std::make_unique<Node>(net_,
                                            Node::Setup{.address = address_of(machine),
                                                        .terms = std::move(terms),
-                                                       .config = settings(),
+                                                       .config = settings(options_.topology),
                                                        .random = world_.random().fork()},
                                            *process->program);
     process->program->attach(*process->node, world_);

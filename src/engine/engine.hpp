@@ -32,6 +32,7 @@
 #include "engine/messages.hpp"
 #include "engine/operation.hpp"
 #include "engine/peer.hpp"
+#include "engine/routing_news.hpp"
 #include "engine/services.hpp"
 #include "engine/transfers.hpp"
 #include "port/link.hpp"
@@ -187,6 +188,18 @@ public:
     /// Uses this link of a peer, whatever its speed is. Returns false if the peer does not have it.
     bool prefer(const NodeId& node, port::LinkId link);
 
+    // Members without a direct link, see engine/overlay.hpp.
+
+    RoutingNews& routing_news() noexcept { return routing_news_; }
+    /// The first link to the node that does not run through others; nullptr: there is none.
+    port::Link* direct_link(const NodeId& node) const noexcept;
+    /// Grows whenever direct_link() or is_doubtful() of any node may have changed.
+    std::uint64_t link_changes() const noexcept { return link_changes_; }
+    void send_link_state(const NodeId& node, const wire::LinkState& state);
+    void send_path_request(const NodeId& node, const wire::PathRequest& request);
+    /// Ends all links of a peer that broke the rules.
+    void disconnect(const NodeId& node, const Error& why);
+
     /// Ends the operations that wait for this peer with `reason`: there will be no link to it.
     void give_up(const NodeId& node, const Error& reason);
 
@@ -331,12 +344,17 @@ private:
     void on_stalled(Peer& peer, bool stalled) override;
     void spread_revocation(Context& context, const Peer* from);
     void tell_again(Peer& peer);
+    static void say_later(Peer& peer, const membership::Message& message);
     Result<void> on_revoke(Peer& peer, const wire::Revoke& revoke);
     Result<void> take_revocation(Context& context, const Peer& from);
     void look_for_revocation(Context& context);
     Result<void> on_datagram(Peer& peer, port::ConstBytes bytes) override;
     Result<void> on_membership_frame(Peer& peer, const wire::FrameHeader& header,
                                      port::ConstBytes body);
+
+    // engine_routing.cpp
+    Result<void> on_routing_frame(const Peer& peer, const wire::FrameHeader& header,
+                                  port::ConstBytes body);
 
     // engine_memory.cpp
     void begin_memory(Context& context, Duration timeout);
@@ -383,6 +401,8 @@ private:
     bool expelled_ = false;
     std::optional<wire::NewWorld> new_world_{};  // the first one that any peer has named
     MembershipQueue membership_;
+    RoutingNews routing_news_;
+    std::uint64_t link_changes_ = 0;
     std::vector<Context*> exchanging_;  // whose MemorySetup waits for segments
     std::uint64_t rare_frames_ = 0;
     bool closing_ = false;

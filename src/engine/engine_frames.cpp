@@ -107,6 +107,10 @@ Result<LanePayload> Engine::on_frame(Peer& peer, const wire::FrameHeader& header
         case wire::FrameType::view:
             NEXAR_TRY(on_membership_frame(peer, header, body));
             return LanePayload{};
+        case wire::FrameType::link_state:
+        case wire::FrameType::path_request:
+            NEXAR_TRY(on_routing_frame(peer, header, body));
+            return LanePayload{};
         case wire::FrameType::new_world: {
             ++rare_frames_;
             NEXAR_TRY_VALUE(world, wire::decode_body<wire::NewWorld>(header, body));

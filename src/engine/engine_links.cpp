@@ -16,6 +16,10 @@ void Engine::handle(const port::LinkEvent& event) {
     if (const auto* up = std::get_if<port::Up>(&event.what)) {
         on_up(event.link, *up);
     } else {
+        if (std::holds_alternative<port::PathChanged>(event.what) ||
+            std::holds_alternative<port::Down>(event.what)) {
+            ++link_changes_;
+        }
         transfers_.handle(event);
     }
 }
@@ -65,6 +69,7 @@ bool Engine::prefer(const NodeId& node, port::LinkId link) {
 void Engine::connect(Peer& peer, port::Link& link, std::unique_ptr<LaneReader> control,
                      std::uint64_t control_bytes) {
     const bool first = !peer.transfers.up();
+    ++link_changes_;
     peer.identity = link.peer();
     recording_.link(EventKind::link_up, peer.node, 0);
     peer.transfers.connect(link, std::move(control), control_bytes);
@@ -129,6 +134,7 @@ void Engine::set_silent(const NodeId& node, bool silent) {
     Peer* const peer = find(node);
     if (peer == nullptr) return;
     peer->silent = silent;
+    ++link_changes_;
     NEXAR_LOG_DEBUG("node {} {}", node.to_hex(), silent ? "is silent" : "is heard again");
     if (!silent) return;
     for (const auto& one : peer->transfers.links()) one->link->refresh();
@@ -137,6 +143,7 @@ void Engine::set_silent(const NodeId& node, bool silent) {
 
 void Engine::on_stalled(Peer& peer, bool stalled) {
     peer.stalled = stalled;
+    ++link_changes_;
     NEXAR_LOG_DEBUG("the link to node {} {}", peer.node.to_hex(),
                     stalled ? "does not get acknowledgements" : "gets acknowledgements again");
     if (stalled) wanted_.push_back(peer.node);

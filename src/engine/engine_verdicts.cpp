@@ -23,6 +23,9 @@ constexpr std::size_t kMostEarlyRevocations = 256;
 /// ones has had time to notice.
 constexpr std::size_t kMostRepeatedRevocations = 64;
 
+/// Messages about members that wait for the link to one peer. Those that matter are repeated.
+constexpr std::size_t kMostUnsaid = 16;
+
 /// True if what is said to the peer now can reach it.
 bool hears(const Peer& peer) noexcept {
     return !peer.lost && peer.transfers.usable();
@@ -55,7 +58,7 @@ void Engine::send_membership(const NodeId& node, const membership::Message& mess
     // In a mesh that connects on demand, observing each other is a demand.
     if (!found->transfers.up() && !found->lost) want(*found);
     PeerTransfers& transfers = found->transfers;
-    if (!transfers.usable()) return;
+    if (!transfers.usable()) return say_later(*found, message);
     if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message)) {
         const std::vector<std::byte> bytes = wire::to_bytes(*heartbeat);
         for (const auto& one : transfers.links()) {
@@ -72,6 +75,16 @@ void Engine::send_membership(const NodeId& node, const membership::Message& mess
         return;  // it does not read
     }
     std::visit([&](const auto& one) { transfers.say_message(port::Lane::control, one); }, message);
+}
+
+/// Members that are not neighbours connect when one of them has something to say. Heartbeats would
+/// be too old by then.
+void Engine::say_later(Peer& peer, const membership::Message& message) {
+    const bool is_heartbeat = std::holds_alternative<wire::Heartbeat>(message);
+    if (is_heartbeat || peer.lost || peer.transfers.over()) return;
+    auto& unsaid = peer.membership.unsaid;
+    if (unsaid.size() == kMostUnsaid) unsaid.pop_front();
+    unsaid.push_back(message);
 }
 
 Result<void> Engine::on_membership_frame(Peer& peer, const wire::FrameHeader& header,
@@ -127,6 +140,10 @@ void Engine::send_new_world(const NodeId& node, const wire::NewWorld& world) {
 }
 
 void Engine::tell_again(Peer& peer) {
+    for (const auto& message : std::exchange(peer.membership.unsaid, {})) {
+        std::visit([&](const auto& one) { peer.transfers.say_message(port::Lane::control, one); },
+                   message);
+    }
     if (peer.membership.new_world) {
         peer.transfers.say_message(port::Lane::control, *peer.membership.new_world);
     }

@@ -23,6 +23,7 @@
 #include "engine/peer_calls.hpp"
 #include "engine/peer_transfers.hpp"
 #include "engine/transfers.hpp"
+#include "membership/membership.hpp"
 #include "port/shared_memory.hpp"
 #include "wire/messages.hpp"
 
@@ -128,6 +129,8 @@ struct PeerMembership {
     // a link.
     std::deque<ContextId> revocations{};  // communicators that are revoked, oldest first
     std::optional<wire::NewWorld> new_world{};
+    /// What this side said before the link came up, oldest first.
+    std::deque<membership::Message> unsaid{};
 };
 
 /// Another node, and everything in flight to it and from it.

@@ -38,6 +38,25 @@ void keep_earlier(std::optional<TimePoint>& earliest, std::optional<TimePoint> o
 
 }  // namespace
 
+std::string_view name(Outcome outcome) noexcept {
+    constexpr std::array<std::string_view, kOutcomes> kNames{"sent",
+                                                             "forwarded",
+                                                             "delivered",
+                                                             "waits for its other part",
+                                                             "unknown member",
+                                                             "returned to its source",
+                                                             "too many hops",
+                                                             "no route",
+                                                             "too large",
+                                                             "over the budget of its pair",
+                                                             "too many packets",
+                                                             "queue full",
+                                                             "malformed",
+                                                             "more hops than allowed",
+                                                             "forged source"};
+    return kNames[static_cast<std::size_t>(outcome)];
+}
+
 PairPaces::PairPaces(std::size_t capacity, std::uint64_t hash_seed)
     : capacity_(capacity), paces_(0, PairHash{.seed = hash_seed}) {}
 
@@ -136,7 +155,7 @@ std::optional<Outcome> Relay::violation(Rank from, const View& view) const {
 }
 
 Outcome Relay::deliver(TimePoint now, const View& view, std::vector<std::byte>&& datagram) {
-    ArrivedPacket packet{.source = view.source};
+    ArrivedPacket packet{.source = view.source, .choice = view.choice};
     if (view.part == wire::kWholePacket) {
         packet.offset = static_cast<std::size_t>(view.packet.data() - datagram.data());
         packet.bytes = view.packet.size();

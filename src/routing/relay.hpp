@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -95,6 +96,9 @@ enum class Outcome : std::uint8_t {
 };
 inline constexpr std::size_t kOutcomes = static_cast<std::size_t>(Outcome::forged_source) + 1;
 
+/// In words, for error messages.
+std::string_view name(Outcome outcome) noexcept;
+
 constexpr bool is_violation(Outcome outcome) noexcept {
     return outcome >= Outcome::malformed;
 }
@@ -141,6 +145,7 @@ private:
 /// A packet of a tunnel that ends at this node.
 struct ArrivedPacket {
     Rank source{};
+    std::uint16_t choice = 0;  // of its envelope
     std::vector<std::byte> memory{};
     std::size_t offset = 0;  // of the packet in its memory
     std::size_t bytes = 0;   // of the packet

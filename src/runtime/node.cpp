@@ -26,10 +26,14 @@ std::string Node::address() const {
 std::vector<PeerLink> Node::peers() const {
     std::vector<PeerLink> all;
     for (const engine::PeerReport& report : body_->peers()) {
+        const bool relayed = report.hops > 1;
+        const bool known = report.address && !report.address->is_tunnel() && !relayed;
         all.push_back({.rank = static_cast<int>(report.rank.value()),
                        .connected = report.connected,
                        .dialed = report.dialed,
-                       .address = report.address ? report.address->text() : std::string{},
+                       .hops = static_cast<int>(report.hops),
+                       .via = relayed ? static_cast<int>(report.via.value()) : -1,
+                       .address = known ? report.address->text() : std::string{},
                        .handshake = report.took,
                        .why = report.why,
                        .links = report.links});

@@ -65,6 +65,7 @@ NodeBody::NodeBody(std::shared_ptr<runtime::Loop> loop, const Setup& setup)
                              [this](std::size_t bytes) { return allocate_shared(bytes); }),
               pool_),
       mesh_(engine_, *this, setup.mesh),
+      signer_(setup.signer),
       offers_(engine_),
       membership_(engine_),
       looks_at_once_(setup.options.waiting != Waiting::sleep),
@@ -128,8 +129,9 @@ void NodeBody::end(engine::Context& context) noexcept {
 
 bool NodeBody::take_events(TimePoint now) {
     bool any = false;
-    while (const auto event = first().poll_event()) {
+    while (auto event = first().poll_event()) {
         any = true;
+        if (overlay_ && overlay_->take(now, *event)) continue;
         const bool of_seed = seed_ && seed_->handle(now, *event);
         if (!of_seed && !mesh_.handle(now, *event)) engine_.handle(*event);
         if (std::holds_alternative<port::Down>(event->what)) first().forget(event->link);
@@ -139,6 +141,10 @@ bool NodeBody::take_events(TimePoint now) {
     mesh_.turn(now);
     offers_.turn(now);
     if (membership_.begun()) follow_members(now);
+    if (overlay_) {
+        carry_path_requests(now);
+        any = overlay_->turn(now) || any;
+    }
     if (!formed_told_) look_whether_formed();
     return any;
 }

@@ -18,8 +18,10 @@
 #include "base/view.hpp"
 #include "engine/engine.hpp"
 #include "engine/mesh.hpp"
+#include "engine/overlay.hpp"
 #include "link/common/carrier_options.hpp"
 #include "port/link.hpp"
+#include "port/signer.hpp"
 #include "runtime/join/host_services.hpp"
 #include "runtime/join/seed_line.hpp"
 #include "runtime/link_offers.hpp"
@@ -57,6 +59,8 @@ public:
     struct Setup {
         /// Null before a join.
         std::shared_ptr<const security::Credentials> credentials{};
+        /// Has the key of the credentials. Null before a join.
+        std::shared_ptr<const port::Signer> signer{};
         Address listen{};
         NodeOptions options{};
         link::LinkSettings link{};
@@ -269,6 +273,9 @@ private:
     Result<schedule::Profile> make_profile(const schedule::Links& links);
     void count_local_ranks(const View& view);
     void take_view(TimePoint now, const View& view);
+    Result<void> make_overlay(std::size_t members);
+    void connect(TimePoint now, const View& view);
+    void carry_path_requests(TimePoint now);
     void tell_seed();
     void fail_formation(const Error& error);
     std::string what_is_missing() const;
@@ -300,6 +307,9 @@ private:
     std::vector<port::Carrier*> carriers_;
     engine::Engine engine_;
     engine::Mesh mesh_;
+    std::shared_ptr<const port::Signer> signer_;
+    std::optional<engine::Neighbourhood> neighbourhood_;
+    std::unique_ptr<engine::Overlay> overlay_;
     runtime::LinkOffers offers_;
     runtime::NodeMembers membership_;
     bool looks_at_once_;

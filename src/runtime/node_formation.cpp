@@ -16,13 +16,11 @@
 #include "runtime/members/succession.hpp"
 #include "runtime/node_access.hpp"
 #include "runtime/progress_options.hpp"
+#include "security/link_state_signer.hpp"
 
 namespace nexar::detail {
 
 namespace {
-
-/// Largest cluster in which all members connect when it forms, for mesh=auto.
-constexpr std::size_t kMostEager = 64;
 
 /// Shared memory of a communicator per rank, for nodes that do not read settings.
 constexpr std::size_t kSegmentBytes = std::size_t{8} * 1024 * 1024;
@@ -30,10 +28,6 @@ constexpr std::size_t kSegmentBytes = std::size_t{8} * 1024 * 1024;
 constexpr std::size_t kMostNamed = 4;
 constexpr Duration kWarnAfter = std::chrono::seconds(5);
 constexpr Duration kWarnEvery = std::chrono::seconds(15);
-
-bool wants_eager(std::string_view mesh, std::size_t members) noexcept {
-    return mesh == "eager" || (mesh == "auto" && members <= kMostEager);
-}
 
 }  // namespace
 
@@ -47,6 +41,8 @@ void NodeBody::abandon(port::LinkId link) {
 
 Result<void> NodeBody::join(runtime::JoinTerms terms) {
     NEXAR_TRY_VALUE(key, services_.new_key());
+    NEXAR_TRY_VALUE(signer, security::LinkStateSigner::create(key));
+    signer_ = std::make_shared<security::LinkStateSigner>(std::move(signer));
     const NodeAccess access(*this);
     seed_ =
         std::make_unique<runtime::SeedLine>(first(), std::move(terms), std::move(key), services_);
@@ -138,6 +134,9 @@ void NodeBody::take_view(TimePoint now, const View& view) {
     const auto profile = make_profile(links);
     if (!profile) return fail_formation(profile.error());
     first().set_members(runtime::addresses_of(view.members));
+    if (const auto made = make_overlay(view.members.size()); !made) {
+        return fail_formation(made.error());
+    }
     begin_membership(now, view);
     const auto me = static_cast<std::size_t>(self - view.members.data());
     if (!late_) {
@@ -149,9 +148,7 @@ void NodeBody::take_view(TimePoint now, const View& view) {
         world_ = std::make_shared<OwnedContext>(*this, made);
         engine_.calls().set_world(made);
     }
-    lazy_ = !wants_eager(config_ ? config_->choice("mesh") : "eager", view.members.size());
-    mesh_.set_eager(!lazy_);
-    mesh_.adopt(now, view, identity_.node);
+    connect(now, view);
     if (allows_further_links()) offers_.begin(now, view, identity_, links);
     count_local_ranks(view);
 }
@@ -170,12 +167,19 @@ void NodeBody::tell_seed() {
     if (!seed_ || world_ == nullptr || told_changes_ == changes) return;
     told_changes_ = changes;
     for (const engine::PeerReport& report : reports()) {
-        if (!report.connected || !report.address) continue;
-        seed_->report(
-            {.rank = report.rank,
-             .address = {report.address->text()},
-             .round_trip = std::chrono::duration_cast<std::chrono::nanoseconds>(report.took),
-             .why = printable(report.why, wire::kMaxReportTextBytes)});
+        if (!report.connected || !report.dialed) continue;
+        wire::LinkReport told{
+            .rank = report.rank,
+            .round_trip = std::chrono::duration_cast<std::chrono::nanoseconds>(report.took),
+            .why = printable(report.why, wire::kMaxReportTextBytes),
+            .hops = static_cast<std::uint8_t>(
+                std::clamp<std::uint32_t>(report.hops, 1, wire::kMaxHops))};
+        if (report.hops > 1) {
+            told.via = report.via;
+        } else if (report.address && !report.address->is_tunnel()) {
+            told.address = {report.address->text()};
+        }
+        seed_->report(told);
     }
 }
 
@@ -308,6 +312,11 @@ std::vector<engine::PeerReport> NodeBody::reports() const {
     std::vector<engine::PeerReport> all = mesh_.reports();
     for (engine::PeerReport& one : all) {
         one.links = engine_.links_of(one.node);
+        const auto way = one.tunnel && overlay_ ? overlay_->way_to(one.rank) : std::nullopt;
+        if (way) {
+            one.hops = way->hops;
+            one.via = way->first;
+        }
         if (offers_.has_link(one.node))
             one.why += one.why.empty() ? "shared memory" : "; shared memory";
         if (const std::string why = offers_.why_not(one.node); !why.empty()) {
@@ -325,6 +334,7 @@ std::optional<TimePoint> NodeBody::next_deadline() const noexcept {
     };
     for (const port::Carrier* const one : carriers_) at(one->next_deadline());
     at(mesh_.next_deadline());
+    if (overlay_) at(overlay_->next_deadline());
     at(offers_.next_deadline());
     if (seed_) at(seed_->next_deadline());
     at(own_deadline());

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "security/link_state_signer.hpp"
 
 namespace nexar::detail {
 
@@ -26,6 +27,9 @@ Result<std::shared_ptr<NodeBody>> OwnCluster::open(std::shared_ptr<runtime::Loop
     const Identity identity{.cluster = ca_->cluster(), .node = node, .incarnation = Incarnation(1)};
     NEXAR_TRY_VALUE(certificate, ca_->issue({.public_key = key.public_key(), .identity = identity},
                                             services_.wall_clock()));
+    NEXAR_TRY_VALUE(signer, security::LinkStateSigner::create(key));
+    setup.signer = std::make_shared<security::LinkStateSigner>(std::move(signer));
+    const security::PublicKeyHash key_hash = key.public_key_hash();
     NEXAR_TRY_VALUE(credentials,
                     security::Credentials::create(std::move(key), certificate, ca_->certificate()));
     setup.credentials = std::move(credentials);
@@ -34,7 +38,8 @@ Result<std::shared_ptr<NodeBody>> OwnCluster::open(std::shared_ptr<runtime::Loop
     view_.members.push_back({.node = identity.node,
                              .incarnation = identity.incarnation,
                              .rank = Rank(static_cast<std::uint32_t>(view_.members.size())),
-                             .addresses = {body->address()}});
+                             .addresses = {body->address()},
+                             .key_hash = key_hash});
     view_.next_rank = Rank(static_cast<std::uint32_t>(view_.members.size()));
     return body;
 }

@@ -12,8 +12,8 @@ namespace nexar::security {
 /// threads may call it concurrently.
 class LinkStateSigner final : public port::Signer {
 public:
-    /// `key` must outlive the signer. It must be the key with which the node joined: after a
-    /// renewal with another key, the view still has the hash of the first one.
+    /// Copies the key, which must be the one with which the node joined: after a renewal with
+    /// another key, the view still has the hash of the first one.
     static Result<LinkStateSigner> create(const KeyPair& key);
 
     const port::RawKey& key() const noexcept override { return raw_key_; }

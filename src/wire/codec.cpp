@@ -175,6 +175,8 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
             return decode_as<EnvelopeFrame>(header, body);
         case FrameType::link_state:
             return decode_as<LinkState>(header, body);
+        case FrameType::path_request:
+            return decode_as<PathRequest>(header, body);
     }
     NEXAR_ASSERT(false, "decode_frame_header accepts only known types");
     std::abort();
@@ -227,6 +229,7 @@ NEXAR_INSTANTIATE_CODEC(Agreement);
 NEXAR_INSTANTIATE_CODEC(NewWorld);
 NEXAR_INSTANTIATE_CODEC(EnvelopeFrame);
 NEXAR_INSTANTIATE_CODEC(LinkState);
+NEXAR_INSTANTIATE_CODEC(PathRequest);
 
 #undef NEXAR_INSTANTIATE_CODEC
 

@@ -48,4 +48,9 @@ void describe(Io& io, Of<LinkState> auto& m) {
             m.origin.value(), "it must not be the other end of a broken link");
 }
 
+template <class Io>
+void describe(Io& io, Of<PathRequest> auto& m) {
+    io.boolean("direct", m.direct);
+}
+
 }  // namespace nexar::wire

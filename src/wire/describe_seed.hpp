@@ -124,6 +124,8 @@ void describe(Io& io, Of<LinkReport> auto& m) {
     describe(io, m.address);
     io.number("round_trip", m.round_trip);
     io.text("why", m.why, {0, kMaxReportTextBytes});
+    io.number("hops", m.hops, {1, kMaxHops});
+    io.number("via", m.via, {0, kMaxRank});
 }
 
 template <class Io>

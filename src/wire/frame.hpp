@@ -57,6 +57,7 @@ enum class FrameType : std::uint8_t {
     new_world = 84,
     envelope = 96,
     link_state = 97,
+    path_request = 98,
 };
 
 inline constexpr Lane kNoLane{0};
@@ -72,7 +73,7 @@ struct FrameRules {
 
 /// The limits leave room for optional fields of later builds: a whole Hello is at most 4 KiB, a
 /// Welcome 160 KiB. A View has room for kMaxViewMembers members with all their addresses.
-inline constexpr std::array<FrameRules, 39> kFrameRules{{
+inline constexpr std::array<FrameRules, 40> kFrameRules{{
     {FrameType::hello, "hello", 4096 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::welcome, "welcome", 163840 - kFrameHeaderBytes, Lane::control, false},
     {FrameType::error_report, "error_report", 2048 - kFrameHeaderBytes, Lane::control, false},
@@ -113,6 +114,7 @@ inline constexpr std::array<FrameRules, 39> kFrameRules{{
     {FrameType::new_world, "new_world", (1U << 19U) - kFrameHeaderBytes, Lane::control, false},
     {FrameType::envelope, "envelope", (1U << 16U) + 256 - kFrameHeaderBytes, kNoLane, true},
     {FrameType::link_state, "link_state", 512 - kFrameHeaderBytes, Lane::control, false},
+    {FrameType::path_request, "path_request", 256 - kFrameHeaderBytes, Lane::control, false},
 }};
 
 /// The rules of a type; nullptr if the type is unknown.

@@ -351,6 +351,6 @@ using AnyMessage =
                  ContextEnd, CollectiveHeader, CollectiveMismatch, CollectiveAbort, Request,
                  Response, Cancel, Proof, JoinRequest, Admission, ViewFrame, Formation, Renewal,
                  LinkReport, StoredTokens, StoredSeed, Suspicion, Ballot, Revoke, Agreement,
-                 NewWorld, EnvelopeFrame, LinkState>;
+                 NewWorld, EnvelopeFrame, LinkState, PathRequest>;
 
 }  // namespace nexar::wire

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 #include <vector>
-#include "base/types.hpp"
 
 #include "base/identity.hpp"
+#include "base/types.hpp"
 #include "wire/frame.hpp"
 
 /// The messages with which members reach members that they are not connected to: packets of other
@@ -56,6 +56,15 @@ struct LinkState {
     std::array<std::byte, 64> signature{};  // over signed_bytes()
 
     friend bool operator==(const LinkState&, const LinkState&) = default;
+};
+
+/// Asks the peer, which dialed the connection, to move it: only the side that dialed can.
+struct PathRequest {
+    static constexpr FrameType kType = FrameType::path_request;
+
+    bool direct = false;  // to a direct path; otherwise to a tunnel
+
+    friend bool operator==(const PathRequest&, const PathRequest&) noexcept = default;
 };
 
 /// What the origin signs: a prefix that no other signature of nexar has, the cluster, and the bytes

@@ -119,7 +119,9 @@ struct LinkReport {
     Rank rank{};  // of the other member
     AddressText address{};
     std::chrono::nanoseconds round_trip{};
-    std::string why{};  // for display: the other attempts and their outcome
+    std::string why{};      // for display: the other attempts and their outcome
+    std::uint8_t hops = 1;  // links between the two; 1: they are connected directly
+    Rank via{};             // of the first relay; 0 if there is none
 
     friend bool operator==(const LinkReport&, const LinkReport&) = default;
 };

@@ -40,7 +40,13 @@ public:
     void wake_sink(port::Lane /*lane*/) override {}
     void refuse(port::StreamId stream) override;
     bool send_datagram(port::ConstBytes /*bytes*/) override { return false; }
-    std::size_t max_datagram() const noexcept override { return 0; }
+    std::size_t max_datagram() const noexcept override { return datagram_bytes; }
+    bool send_relayed(port::ConstBytes bytes) override {
+        if (bytes.size() > relayed_room()) return false;
+        relayed.emplace_back(bytes.begin(), bytes.end());
+        return true;
+    }
+    std::size_t relayed_room() const noexcept override { return busy ? 0 : datagram_bytes; }
     TimePoint heard_at() const noexcept override { return heard; }
     void close(std::string_view reason) override;
     void drop(std::string_view reason) override;
@@ -86,6 +92,9 @@ public:
     };
     const std::map<std::uint64_t, Outgoing>& outgoing() const noexcept { return outs_; }
 
+    std::size_t datagram_bytes = 0;
+    bool busy = false;  // takes no relayed datagrams
+    std::deque<std::vector<std::byte>> relayed{};
     port::LinkSpeed pace{};
     TimePoint heard = TimePoint::max();
     /// Writes bytes directly into memory that a sink offers.

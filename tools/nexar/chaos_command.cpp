@@ -15,6 +15,7 @@
 
 #include "command.hpp"
 #include "help.hpp"
+#include "routing/topology.hpp"
 
 namespace nexar {
 
@@ -71,6 +72,14 @@ bool run_many(chaos::RunOptions options, std::uint64_t seeds) {
     return failed == 0;
 }
 
+CLI::Validator known_topology() {
+    return {[](std::string& text) {
+                const auto topology = routing::Topology::parse(text);
+                return topology ? std::string() : std::string(topology.error().cause());
+            },
+            ""};
+}
+
 int answer(ChaosQuestion question) {
     set_log_level(LogLevel::off);  // the faults make nodes log errors
     question.run.without = {question.without.begin(), question.without.end()};
@@ -112,6 +121,12 @@ CLI::App* add_chaos_command(CLI::App& sim, Invocation& invocation) {
         ->type_name("COUNT")
         ->capture_default_str()
         ->check(whole_number(1, 1U << 30U));
+    command
+        ->add_option("--topology", question->run.topology,
+                     "The setting topology of the cluster: full, k_regular:K or hypercube")
+        ->type_name("TOPOLOGY")
+        ->capture_default_str()
+        ->check(known_topology());
     CLI::Option* const without =
         command
             ->add_option("--without", question->without,

@@ -128,6 +128,12 @@ Result<security::TokenId> find_token(const security::TokenTable& table, const st
                              found.empty() ? "no" : "more than one", begin));
 }
 
+/// The address that a pair uses, or the member that relays first.
+std::string route_of(const nlohmann::json& pair) {
+    if (pair.at("via").is_null()) return pair.at("address").get<std::string>();
+    return fmt::format("via rank {}", pair.at("via").get<std::uint32_t>());
+}
+
 std::string peers_table(const std::string& text) {
     const auto all = nlohmann::json::parse(text);
     std::string out = fmt::format("{}\n\n", all.at("status").get<std::string>());
@@ -145,11 +151,11 @@ std::string peers_table(const std::string& text) {
     }
     out += aligned(members) + "\n";
     std::vector<std::vector<std::string>> pairs = {
-        {"rank", "peer", "address", "round trip", "why"}};
+        {"rank", "peer", "hops", "route", "round trip", "why"}};
     for (const auto& pair : all.at("pairs")) {
         pairs.push_back({fmt::to_string(pair.at("rank").get<std::uint32_t>()),
                          fmt::to_string(pair.at("peer").get<std::uint32_t>()),
-                         pair.at("address").get<std::string>(),
+                         fmt::to_string(pair.at("hops").get<int>()), route_of(pair),
                          fmt::format("{:.0f} us", pair.at("round_trip_us").get<double>()),
                          pair.at("why").get<std::string>()});
     }

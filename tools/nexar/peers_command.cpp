@@ -1,4 +1,4 @@
-// nexar peers: shows the members of a cluster and the address that each pair uses.
+// nexar peers: shows the members of a cluster and how each pair is connected.
 
 #include <fmt/format.h>
 
@@ -18,15 +18,17 @@ void add_peers_command(CLI::App& app, Invocation& invocation) {
     };
     const auto options = std::make_shared<Options>();
     CLI::App* const command = app.add_subcommand(
-        "peers", "Shows the members of a cluster and the address that each pair uses");
-    set_help(*command, "[OPTIONS]",
-             "Members publish all their addresses, and each pair uses the one over which an\n"
-             "authenticated handshake completes first. Members report that address to the\n"
-             "seed. Run this command on the seed's machine and as the same user.\n"
-             "\n"
-             "Examples:\n"
-             "  nexar peers\n"
-             "  nexar peers --json | jq .");
+        "peers", "Shows the members of a cluster and how each pair is connected");
+    set_help(
+        *command, "[OPTIONS]",
+        "Members publish all their addresses, and a pair that connects directly uses the one over "
+        "which an authenticated handshake completes first. Other pairs communicate through "
+        "relays: the list shows the first relay and the number of hops. Members report this to "
+        "the seed. Run this command on the seed's machine and as the same user.\n"
+        "\n"
+        "Examples:\n"
+        "  nexar peers\n"
+        "  nexar peers --json | jq .");
     command->add_flag("--json", options->json, "Prints JSON");
     add_state_option(*command, options->state_directory);
     command->callback([options, &invocation] {

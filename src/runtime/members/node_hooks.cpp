@@ -140,7 +140,8 @@ std::uint64_t NodeBody::epoch_with_others(const engine::Context& context) {
     const Guard guard(progress());
     return readiness_.epoch_with_others(
         now(), membership_.view(), context, identity_.node, [this](const NodeId& node) {
-            return lazy_ || (engine_.is_connected(node) && offers_.settled_with(node));
+            const bool waits = !lazy_ && (!overlay_ || overlay_->is_neighbour(node));
+            return !waits || (engine_.is_connected(node) && offers_.settled_with(node));
         });
 }
 

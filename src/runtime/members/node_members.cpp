@@ -34,14 +34,13 @@ std::string_view name(membership::Hint hint) noexcept {
 
 }  // namespace
 
-void NodeMembers::begin(TimePoint now, const Identity& self, const View& view, Duration budget,
-                        std::uint64_t random_seed) {
+void NodeMembers::begin(TimePoint now, const Identity& self, const View& view,
+                        const membership::Options& options) {
     self_ = self;
-    budget_ = budget;
+    budget_ = options.budget;
     views_.push_back(view);
-    membership_ = std::make_unique<membership::Membership>(
-        now, self, membership::Vote{.view = view},
-        membership::Options{.budget = budget, .random_seed = random_seed});
+    membership_ = std::make_unique<membership::Membership>(now, self,
+                                                           membership::Vote{.view = view}, options);
     tell_engine(view, {});
 }
 

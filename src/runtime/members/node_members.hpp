@@ -23,9 +23,9 @@ class NodeMembers {
 public:
     explicit NodeMembers(engine::Engine& engine) noexcept : engine_(&engine) {}
 
-    /// Begins with the first view of this node. `budget`: see membership::Options.
-    void begin(TimePoint now, const Identity& self, const View& view, Duration budget,
-               std::uint64_t random_seed);
+    /// Begins with the first view of this node.
+    void begin(TimePoint now, const Identity& self, const View& view,
+               const membership::Options& options);
     bool begun() const noexcept { return membership_ != nullptr; }
 
     /// Handles what has arrived, and timers. `seed` may be nullptr.

@@ -21,7 +21,9 @@ void NodeBody::begin_membership(TimePoint now, const View& view) {
         seed = seed * 257 + static_cast<std::uint8_t>(b);
     }
     engine_.await_verdicts(budget != Duration::zero());
-    membership_.begin(now, identity_, view, budget, seed);
+    membership::Options options{.budget = budget, .random_seed = seed};
+    if (neighbourhood_) options.neighbours = neighbourhood_->function();
+    membership_.begin(now, identity_, view, options);
     engine_.calls().set_own_rank(own_rank());
 }
 
@@ -68,7 +70,7 @@ void NodeBody::wait_left(const engine::Context& context, std::span<const Rank> r
 void NodeBody::take_decided(TimePoint now, const membership::Decided& decided) {
     const View& view = decided.view;
     first().set_members(runtime::addresses_of(view.members));
-    mesh_.adopt(now, view, identity_.node);
+    connect(now, view);
     if (allows_further_links()) {
         offers_.begin(now, view, identity_, runtime::links_of(view.members));
     }

@@ -91,11 +91,13 @@ std::string SeedServer::peers_json() const {
     std::string pairs;
     for (const auto& [pair, report] : reports_) {
         if (!connected.contains(pair.first) || !connected.contains(pair.second)) continue;
-        pairs += fmt::format(
-            R"({}    {{"rank": {}, "peer": {}, "address": {}, "round_trip_us": {:.1f}, "why": {}}})",
-            pairs.empty() ? "" : ",\n", pair.first.value(), pair.second.value(),
-            in_json(report.address.text), static_cast<double>(report.round_trip.count()) / 1e3,
-            in_json(report.why));
+        pairs +=
+            fmt::format(R"({}    {{"rank": {}, "peer": {}, "hops": {}, "via": {}, "address": {}, )"
+                        R"("round_trip_us": {:.1f}, "why": {}}})",
+                        pairs.empty() ? "" : ",\n", pair.first.value(), pair.second.value(),
+                        report.hops, report.hops > 1 ? fmt::to_string(report.via.value()) : "null",
+                        in_json(report.address.text),
+                        static_cast<double>(report.round_trip.count()) / 1e3, in_json(report.why));
     }
     return fmt::format(
         "{{\n  \"epoch\": {},\n  \"world\": {},\n  \"status\": {},\n  \"members\": [\n{}\n  ],\n"

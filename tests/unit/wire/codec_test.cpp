@@ -34,7 +34,7 @@ using Messages =
                      BulkHeader, ContextBegin, ContextEnd, CollectiveHeader, CollectiveMismatch,
                      CollectiveAbort, Request, Response, Cancel, Proof, JoinRequest, Admission,
                      ViewFrame, Formation, Renewal, LinkReport, StoredTokens, StoredSeed, Suspicion,
-                     Ballot, Revoke, NewWorld, EnvelopeFrame, LinkState>;
+                     Ballot, Revoke, NewWorld, EnvelopeFrame, LinkState, PathRequest>;
 TYPED_TEST_SUITE(EveryMessage, Messages, MessageNames);
 
 Bytes encoded(const AnyMessage& message) {

@@ -161,6 +161,15 @@ TEST(LinkReport, may_report_a_missing_link) {
                        "address length is 6");
 }
 
+TEST(LinkReport, bounds_the_way) {
+    for (const unsigned hops : {0U, 65U}) {
+        expect_not_encoded(
+            changed<LinkReport>([&](auto& x) { x.hops = static_cast<std::uint8_t>(hops); }),
+            "hops is " + std::to_string(hops));
+    }
+    expect_not_encoded(changed<LinkReport>([](auto& x) { x.via = Rank(kMaxRank + 1); }), "via");
+}
+
 TEST(LinkReport, bounds_rank_time_and_text) {
     const auto m = example<LinkReport>();
     expect_accepted(patched(m, 0, kMaxRank, 4));

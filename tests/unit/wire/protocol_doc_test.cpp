@@ -123,6 +123,7 @@ std::map<std::string, Bytes> examples_of_the_code() {
         {"new_world", encoded(example<NewWorld>())},
         {"envelope", encoded(example<EnvelopeFrame>())},
         {"link_state", encoded(example<LinkState>())},
+        {"path_request", encoded(example<PathRequest>())},
     };
 }
 

@@ -76,4 +76,14 @@ LinkState example<LinkState>() {
     return m;
 }
 
+template <>
+PathRequest random_message<PathRequest>(Random& random) {
+    return {.direct = random.coin()};
+}
+
+template <>
+PathRequest example<PathRequest>() {
+    return {.direct = true};
+}
+
 }  // namespace nexar::wire::testing

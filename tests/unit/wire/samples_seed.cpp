@@ -166,7 +166,9 @@ LinkReport random_message<LinkReport>(Random& random) {
     return {.rank = Rank(random_u32(random, 0, kMaxRank)),
             .address = random.coin() ? random_address(random) : AddressText{},
             .round_trip = std::chrono::nanoseconds(random.number(0, kAny >> 1)),
-            .why = random.text(kMaxReportTextBytes)};
+            .why = random.text(kMaxReportTextBytes),
+            .hops = static_cast<std::uint8_t>(random.number(1, kMaxHops)),
+            .via = Rank(random_u32(random, 0, kMaxRank))};
 }
 
 template <>
@@ -260,7 +262,9 @@ LinkReport example<LinkReport>() {
     return {.rank = Rank(2),
             .address = {"10.0.0.9:41000"},
             .round_trip = 120us,
-            .why = "172.17.0.1:41000: other node"};
+            .why = "172.17.0.1:41000: other node",
+            .hops = 3,
+            .via = Rank(5)};
 }
 
 template <>

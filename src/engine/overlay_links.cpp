@@ -1,0 +1,117 @@
+// What the overlay knows about links: its own, and those that others say are broken.
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/overlay.hpp"
+
+namespace nexar::engine {
+
+void Overlay::look_at_links(TimePoint now) {
+    if (now >= grace_ends_) {
+        grace_ends_ = TimePoint::max();
+        look_again_ = true;
+    }
+    if (!std::exchange(look_again_, false) && seen_links_ == engine_->link_changes()) return;
+    seen_links_ = engine_->link_changes();
+    std::vector<Rank> down;
+    for (const routing::Position one : graph_->neighbours(routes_->me())) {
+        look_at(now, member_at(one), down);
+    }
+    link_states_->set_down(now, down);
+}
+
+void Overlay::look_at(TimePoint now, const Member& neighbour, std::vector<Rank>& down) {
+    port::Link* link = engine_->direct_link(neighbour.node);
+    auto known = direct_.find(neighbour.rank);
+    const bool is_new = known == direct_.end() || link == nullptr || known->second.id != link->id();
+    // A new link has room, unless its kind forwards nothing.
+    if (link != nullptr && is_new && link->relayed_room() == 0) link = nullptr;
+    const bool had_one = known != direct_.end();
+    if (had_one && (link == nullptr || known->second.id != link->id())) {
+        forget(known);
+        known = direct_.end();
+    }
+    if (link != nullptr && known == direct_.end()) {
+        direct_[neighbour.rank] = {.id = link->id(), .link = link};
+        by_link_[link->id()] = neighbour.rank;
+        link_states_->connected(now, neighbour.rank);
+    }
+    const bool works = link != nullptr && !engine_->is_doubtful(neighbour.node);
+    const bool may_be_starting = !had_one && grace_ends_ != TimePoint::max();
+    if (!works && !may_be_starting) down.push_back(neighbour.rank);
+}
+
+void Overlay::forget(std::map<Rank, Direct>::iterator direct) {
+    const Rank rank = direct->first;
+    by_link_.erase(direct->second.id);
+    direct_.erase(direct);
+    link_states_->disconnected(rank);
+    relay_->disconnected(rank);
+}
+
+bool Overlay::exchange_link_states(TimePoint now) {
+    bool any = false;
+    while (auto news = engine_->routing_news().poll_link_state()) {
+        const auto from = ranks_.find(news->node);
+        if (from == ranks_.end()) continue;
+        const auto handled = link_states_->handle(now, from->second, std::move(news->message));
+        if (!handled) engine_->disconnect(news->node, handled.error());
+    }
+    while (const auto outgoing = link_states_->poll_outgoing(now)) {
+        const Member* const to = view_.find(outgoing->to);
+        if (to == nullptr) continue;
+        engine_->send_link_state(to->node, *outgoing->state);
+        any = true;
+    }
+    if (seen_states_ != link_states_->changes()) {
+        seen_states_ = link_states_->changes();
+        assume_broken();
+    }
+    return any;
+}
+
+void Overlay::assume_broken() {
+    std::vector<routing::Edge> edges;
+    for (const auto& [a, b] : link_states_->broken()) {
+        const auto from = graph_->position(a);
+        const auto to = graph_->position(b);
+        if (from && to) edges.push_back({*from, *to});
+    }
+    routes_->assume_broken(routing::EdgeSet(edges));
+}
+
+/// Tries the alternatives in order, because a neighbour may have no link for a moment.
+std::optional<Rank> Overlay::next_hop(Rank target, std::uint16_t choice,
+                                      std::optional<Rank> not_to) {
+    const auto destination = graph_->position(target);
+    if (!destination || *destination == routes_->me()) return std::nullopt;
+    const auto from = not_to ? graph_->position(*not_to) : std::nullopt;
+    for (std::uint32_t i = 0; i < routing::Routes::kMostAlternatives; ++i) {
+        const auto next = routes_->next_hop(*destination, choice + i, from);
+        if (!next) return std::nullopt;
+        const Rank rank = graph_->rank(*next);
+        if (direct_.contains(rank)) return rank;
+    }
+    return std::nullopt;
+}
+
+std::size_t Overlay::max_datagram(Rank neighbour) const {
+    const auto found = direct_.find(neighbour);
+    return found == direct_.end() ? 0 : found->second.link->max_datagram();
+}
+
+std::optional<Overlay::Way> Overlay::way_to(Rank member) {
+    if (!graph_) return std::nullopt;
+    const auto destination = graph_->position(member);
+    if (!destination || *destination == routes_->me()) return std::nullopt;
+    const auto tunnel = tunnels_.find(member);
+    const std::uint16_t choice =
+        tunnel == tunnels_.end() ? std::uint16_t{0} : tunnel->second.choice;
+    const auto first = next_hop(member, choice, std::nullopt);
+    const auto hops = routes_->distance(*destination);
+    if (!first || !hops) return std::nullopt;
+    return Way{.first = *first, .hops = *hops};
+}
+
+}  // namespace nexar::engine
