@@ -42,6 +42,8 @@ public:
     bool send_datagram(port::ConstBytes /*bytes*/) override { return false; }
     std::size_t max_datagram() const noexcept override { return 0; }
     TimePoint heard_at() const noexcept override { return heard; }
+    Address remote() const noexcept override { return address; }
+    void move_to(const Address& to) override { moves.push_back(to); }
     void close(std::string_view reason) override;
     void drop(std::string_view reason) override;
 
@@ -88,6 +90,8 @@ public:
 
     port::LinkSpeed pace{};
     TimePoint heard = TimePoint::max();
+    Address address{};             // where the packets of the peer come from
+    std::vector<Address> moves{};  // that move_to() requested
     /// Writes bytes directly into memory that a sink offers.
     bool direct = false;
     /// Cancelled streams count as completely sent.
