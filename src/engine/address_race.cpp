@@ -7,10 +7,11 @@
 
 namespace nexar::engine {
 
-void AddressRace::begin(TimePoint now, std::vector<Address> addresses) {
+void AddressRace::begin(TimePoint now, std::vector<Address> addresses, Duration last_after) {
     NEXAR_ASSERT(!running_ && attempts_.empty());
     running_ = true;
     addresses_ = std::move(addresses);
+    last_after_ = last_after;
     next_ = 0;
     at_ = now;
     pass_began_at_ = now;
@@ -25,9 +26,15 @@ std::optional<AddressRace::Attempt> AddressRace::next(TimePoint now, bool may_re
         pass_began_at_ = now;
         repeat_at_ = now + std::min(options_.repeat_again_after, longest_wait_);
     }
-    if (all_dialed() || (now < at_ && dialing())) return std::nullopt;
+    if (all_dialed() || (now < dial_at() && dialing())) return std::nullopt;
     const std::size_t place = next_++;
     return Attempt{.address = addresses_[place], .place = place};
+}
+
+/// When to dial the next address, or when to begin the next round.
+TimePoint AddressRace::dial_at() const noexcept {
+    const bool last = running_ && next_ + 1 == addresses_.size();
+    return last ? std::max(at_, pass_began_at_ + last_after_) : at_;
 }
 
 std::optional<port::LinkId> AddressRace::dialed(TimePoint now, const Attempt& attempt,

@@ -15,11 +15,11 @@ namespace nexar::engine {
 /// dials and reports the outcome.
 ///
 /// A round dials the addresses, best first. Each gets a head start of `stagger` over the next,
-/// which is dialed earlier only if all attempts so far have failed. When no address answers, the
-/// race dials all of them again while the older attempts continue: the other end may have forgotten
-/// a handshake that was interrupted for too long, and does not always report that. When every
-/// attempt has failed the owner ends the round, and the next one begins after a pause that doubles
-/// each time.
+/// which is dialed earlier only if all attempts so far have failed. The last one may wait for
+/// longer, because it is much worse than the others. When no address answers, the race dials all of
+/// them again while the older attempts continue: the other end may have forgotten a handshake that
+/// was interrupted for too long, and does not always report that. When every attempt has failed the
+/// owner ends the round, and the next one begins after a pause that doubles each time.
 class AddressRace {
 public:
     struct Options {
@@ -47,8 +47,10 @@ public:
     bool running() const noexcept { return running_; }
     /// When the next round may begin, while none is in progress.
     TimePoint next_round_at() const noexcept { return at_; }
-    /// Begins a round over these addresses, best first.
-    void begin(TimePoint now, std::vector<Address> addresses);
+    /// Begins a round over these addresses, best first. While attempts at others are in flight, the
+    /// last address is not dialed before `last_after` has passed.
+    void begin(TimePoint now, std::vector<Address> addresses,
+               Duration last_after = Duration::zero());
 
     /// Returns the address to dial now, if any. The owner reports dialed() or failed() and calls
     /// again until the result is nullopt. Without `may_repeat` the race does not dial silent
@@ -69,7 +71,7 @@ public:
     /// Every address was dialed and every attempt has ended: the owner ends the round.
     bool exhausted() const noexcept { return running_ && all_dialed() && !dialing(); }
     /// When next() returns an address or the next round may begin, unless an attempt ends earlier.
-    TimePoint due() const noexcept { return running_ && all_dialed() ? repeat_at_ : at_; }
+    TimePoint due() const noexcept { return running_ && all_dialed() ? repeat_at_ : dial_at(); }
     /// When the round, or its latest repetition, began.
     TimePoint pass_began_at() const noexcept { return pass_began_at_; }
 
@@ -91,9 +93,12 @@ private:
         std::size_t place = 0;
     };
 
+    TimePoint dial_at() const noexcept;
+
     Options options_;
     bool running_ = false;
     std::vector<Address> addresses_;
+    Duration last_after_{};
     std::size_t next_ = 0;   // the address to dial next
     TimePoint at_{};         // when to dial it, or when to begin the next round
     TimePoint repeat_at_{};  // when to dial all addresses again

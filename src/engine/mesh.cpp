@@ -30,16 +30,9 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
         }
     }
     std::erase_if(ways_, [&](const auto& entry) { return view.find(entry.first) == nullptr; });
+    std::erase_if(handed_over_, [&](const auto& entry) { return !ways_.contains(entry.second); });
     for (const Member& member : view.members) {
-        if (member.node == me) continue;
-        const auto [at, fresh] = ways_.try_emplace(member.node, options_.race);
-        Way& way = at->second;
-        way.member = member;
-        way.report.rank = member.rank;
-        way.report.node = member.node;
-        if (!fresh || !options_.eager) continue;
-        way.wanted = true;
-        defer(now, way);
+        if (member.node != me) adopt_member(now, member);
     }
     nearest_first_.clear();
     nearest_first_.reserve(ways_.size());
@@ -57,6 +50,20 @@ void Mesh::adopt(TimePoint now, const View& view, const NodeId& me) {
     turn(now);
 }
 
+void Mesh::adopt_member(TimePoint now, const Member& member) {
+    const auto [at, fresh] = ways_.try_emplace(member.node, member.node, options_);
+    Way& way = at->second;
+    way.member = member;
+    way.report.rank = member.rank;
+    way.report.node = member.node;
+    const bool was_neighbour = std::exchange(way.neighbour, is_neighbour(member.node));
+    way.path.set_home(now, way.neighbour, direct_addresses(member));
+    if (!fresh && way.neighbour != was_neighbour) redirect(now, way);
+    if (!way.neighbour || was_neighbour || !options_.eager) return;
+    way.wanted = true;
+    if (!way.connected) defer(now, way);
+}
+
 /// If both dialed at the same time, one of the links would be useless.
 void Mesh::defer(TimePoint earliest, Way& way) {
     const auto members = static_cast<Duration::rep>(view_.members.size());
@@ -70,19 +77,12 @@ void Mesh::connect_again(TimePoint now, Way& way) {
     const bool was_doubted = std::exchange(way.doubted, false);
     way.connected = false;
     way.wanted = true;
+    way.needed = true;
     way.give_up_at.reset();
     way.race.set_longest_wait(options_.again_every);
     if (Candidate* const offer = choice(way).offer) return consider(*offer);
     if (was_doubted && way.race.running()) return;
     defer(now + options_.again, way);
-}
-
-/// Dials a peer whose link does not seem to work, until it does, or another link replaces it.
-void Mesh::doubt(TimePoint now, Way& way) {
-    if (std::exchange(way.doubted, true)) return;
-    way.wanted = true;
-    way.race.set_longest_wait(options_.again_every);
-    way.race.stop_until(now);
 }
 
 Mesh::Way* Mesh::way_to(const NodeId& node) noexcept {
@@ -95,10 +95,18 @@ bool Mesh::decides(const Way& way) const noexcept {
 }
 
 void Mesh::turn(TimePoint now) {
-    if (quiet_ && !engine_->has_wanted()) return;
+    if (quiet_ && now < paths_due_ && !engine_->has_wanted()) return;
     now_ = now;
     spent_.clear();
     if (closing_) return;
+    take_wanted(now);
+    look_at_ways(now);
+    drop_late(now);
+    turn_paths(now);
+    quiet_ = !anything_under_way();
+}
+
+void Mesh::take_wanted(TimePoint now) {
     while (const auto node = engine_->poll_wanted()) {
         Way* const way = way_to(*node);
         if (way == nullptr) continue;
@@ -111,8 +119,12 @@ void Mesh::turn(TimePoint now) {
             continue;
         }
         way->wanted = true;
+        way->needed = true;
         if (!way->give_up_at && !options_.eager) way->give_up_at = now + options_.patience;
     }
+}
+
+void Mesh::look_at_ways(TimePoint now) {
     // Rounds come first, because dialing silent peers again takes slots as well.
     for (Way* const way : nearest_first_) {
         const bool idle = way->open() && !way->race.running();
@@ -130,6 +142,10 @@ void Mesh::turn(TimePoint now) {
         }
         if (way.race.running()) look_at(now, way);
     }
+}
+
+/// Drops accepted links that have waited too long for a Hello or a view.
+void Mesh::drop_late(TimePoint now) {
     std::vector<Candidate*> late;
     for (const auto& [id, candidate] : candidates_) {
         if (is_held(*candidate) && now >= candidate->held_until) late.push_back(candidate.get());
@@ -138,7 +154,6 @@ void Mesh::turn(TimePoint now) {
         drop(*candidate, ways_.contains(candidate->node) ? "you did not send a hello in time"
                                                          : "no view contains your node");
     }
-    quiet_ = !anything_under_way();
 }
 
 /// Called when the peer cannot be reached: fails the operations that wait for it.
@@ -159,34 +174,14 @@ bool Mesh::anything_under_way() const noexcept {
 bool Mesh::handle(TimePoint now, const port::LinkEvent& event) {
     if (const auto* up = std::get_if<port::Up>(&event.what)) {
         if (up->joiner) return false;
-        now_ = now;
-        quiet_ = false;
-        auto& owned = candidates_[event.link];
-        const bool fresh = !owned;
-        if (fresh) owned = std::make_unique<Candidate>();
-        Candidate& candidate = *owned;
-        candidate.id = event.link;
-        candidate.link = up->link;
-        candidate.node = up->link->peer().node;
-        candidate.up_at = now;
-        if (candidate.state == Candidate::State::closing) {
-            drop(candidate, "this link is no longer needed");
-            return true;
-        }
-        if (closing_) {
-            say_goodbye(candidate, *closing_);
-            return true;
-        }
-        candidate.state = Candidate::State::up;
-        if (fresh) hold(now, candidate);
-        Way* const way = way_to(candidate.node);
-        if (way == nullptr) return true;
-        way->race.ended(candidate.id);
-        if (way->race.running()) look_at(now, *way);
+        on_up(now, event.link, *up->link);
         return true;
     }
     const auto found = candidates_.find(event.link);
-    if (found == candidates_.end()) return false;
+    if (found == candidates_.end()) {
+        follow(now, event);
+        return false;
+    }
     now_ = now;
     quiet_ = false;
     if (const auto* down = std::get_if<port::Down>(&event.what)) {
@@ -195,6 +190,29 @@ bool Mesh::handle(TimePoint now, const port::LinkEvent& event) {
         on_dial_failed(now, *gone, down->reason);
     }
     return true;
+}
+
+void Mesh::on_up(TimePoint now, port::LinkId id, port::Link& link) {
+    now_ = now;
+    quiet_ = false;
+    auto& owned = candidates_[id];
+    const bool fresh = !owned;
+    if (fresh) owned = std::make_unique<Candidate>();
+    Candidate& candidate = *owned;
+    candidate.id = id;
+    candidate.link = &link;
+    candidate.node = link.peer().node;
+    candidate.up_at = now;
+    if (candidate.state == Candidate::State::closing) {
+        return drop(candidate, "this link is no longer needed");
+    }
+    if (closing_) return say_goodbye(candidate, *closing_);
+    candidate.state = Candidate::State::up;
+    if (fresh) hold(now, candidate);
+    Way* const way = way_to(candidate.node);
+    if (way == nullptr) return;
+    way->race.ended(candidate.id);
+    if (way->race.running()) look_at(now, *way);
 }
 
 void Mesh::drop(Candidate& candidate, std::string_view why) {
@@ -214,7 +232,8 @@ bool Mesh::is_held(const Candidate& candidate) const noexcept {
 }
 
 bool Mesh::complete() const noexcept {
-    return std::ranges::all_of(ways_, [](const auto& entry) { return entry.second.connected; });
+    return std::ranges::all_of(
+        ways_, [](const auto& entry) { return entry.second.connected || !entry.second.neighbour; });
 }
 
 std::size_t Mesh::connected() const noexcept {
@@ -227,6 +246,8 @@ std::vector<PeerReport> Mesh::reports() const {
     all.reserve(ways_.size());
     for (const auto& [node, way] : ways_) {
         all.push_back(way.report);
+        all.back().neighbour = way.neighbour;
+        all.back().tunnel = way.path.in_tunnel();
         if (!way.connected) all.back().why = outcomes(way);
     }
     std::ranges::sort(all, {}, &PeerReport::rank);
@@ -243,6 +264,7 @@ void Mesh::hand_over(Candidate& candidate, Way& way) {
     way.connected_at = now_;
     way.race.set_longest_wait(Duration::max());
     way.race.stop_until(now_);
+    way.redirected = false;
     way.report.connected = true;
     way.report.dialed = candidate.dialed;
     way.report.address = candidate.address;
@@ -263,6 +285,7 @@ void Mesh::hand_over(Candidate& candidate, Way& way) {
         drop(candidate, "this link is no longer needed");
         return;
     }
+    watch(candidate, way);
     const auto found = candidates_.find(candidate.id);
     spent_.push_back(std::move(found->second));
     candidates_.erase(found);

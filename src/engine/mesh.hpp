@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <nexar/result.hpp>
@@ -17,6 +18,7 @@
 #include "engine/address_race.hpp"
 #include "engine/engine.hpp"
 #include "engine/lane_reader.hpp"
+#include "engine/mesh_path.hpp"
 #include "port/link.hpp"
 
 namespace nexar::engine {
@@ -53,6 +55,19 @@ struct MeshOptions {
     /// The longest time between attempts to replace a link: as soon as the path works again, the
     /// members go on.
     Duration again_every = std::chrono::milliseconds(500);
+    /// Whether a neighbour that does not answer is also dialed through other members, and whether
+    /// links move between a direct path and such a tunnel.
+    bool tunnels = false;
+    /// How long the addresses of a neighbour may take to answer before its tunnel is dialed;
+    /// `again` if the two were connected before.
+    Duration tunnel_after = std::chrono::seconds(1);
+    /// How long a link stays in a tunnel before it tries the direct path, at first and at most.
+    Duration direct_every = std::chrono::seconds(1);
+    Duration direct_longest = std::chrono::seconds(30);
+    /// How long a link that does not seem to work may take to move, before the mesh tries if
+    /// another one would work; and how long it may still seem not to work after it has moved.
+    Duration move_patience = std::chrono::seconds(1);
+    Duration settle = std::chrono::milliseconds(500);
     /// The most peers dialed at the same time: with more handshakes than the machine can compute,
     /// each would time out at the other end. A round that takes longer than `slot` no longer
     /// counts.
@@ -72,16 +87,29 @@ struct MeshOptions {
 struct PeerReport {
     Rank rank{};
     NodeId node{};
+    bool neighbour = true;  // others are connected only when something is sent to them
     bool connected = false;
     bool dialed = false;               // by this side
+    bool tunnel = false;               // its link runs through other members now
     std::optional<Address> address{};  // the one that won, if this side dialed
     Duration took{};                   // the handshake
     std::string why{};                 // which other addresses were tried, with their outcome
     std::vector<std::string> links{};  // kinds; the node sets them
 };
 
+/// Asks a peer that dialed the link of the pair to move it: to the direct path, or to the tunnel.
+struct PathRequest {
+    NodeId to{};
+    bool direct = false;
+};
+
 /// Turns a view into links: races the addresses of each member, keeps one link per pair, and gives
 /// it to the engine once both ends have greeted each other. Sans-I/O, like the engine.
+///
+/// It connects to neighbours, and to other members only when something is sent to them, through a
+/// tunnel: Address::tunnel(), which other members relay. A link that does not seem to work, or is
+/// not where it belongs, moves between the direct path and the tunnel, see MeshPath; nothing is
+/// lost. Only if it cannot move is it replaced.
 ///
 /// Both ends may dial. The dialer sends Hello on the link that it chose. The other end answers with
 /// Welcome, unless it dials too and has the lower node id: then its own choice counts, and the
@@ -101,20 +129,30 @@ public:
     /// Sets our own addresses, which show which peers may be on the same host or network.
     void set_addresses(std::vector<Address> own) { own_ = std::move(own); }
     void set_eager(bool eager) { options_.eager = eager; }
+    /// See MeshOptions::tunnels. Before the first adopt() only.
+    void set_tunnels(bool tunnels) { options_.tunnels = tunnels; }
+    /// Sets which members are neighbours of this node from the next adopt() on. nullopt: all.
+    void set_neighbours(std::optional<std::vector<NodeId>> neighbours);
 
     /// Adopts a view that contains `me` and is newer than the previous one.
     void adopt(TimePoint now, const View& view, const NodeId& me);
 
-    /// Returns true when the event belongs to a link that the engine does not have.
+    /// Returns true when the event belongs to a link that the engine does not have. It must get all
+    /// events of links that it dialed or accepted, and before the engine.
     bool handle(TimePoint now, const port::LinkEvent& event);
 
     /// Handles timers, and peers that the engine wants.
     void turn(TimePoint now);
     std::optional<TimePoint> next_deadline() const;
 
-    /// True when every peer of the view has or had a link.
+    /// The next request for a peer, which the owner carries there, or loses.
+    std::optional<PathRequest> poll_path_request();
+    /// `from` requests that this node moves the link of the pair.
+    void on_path_request(TimePoint now, const NodeId& from, bool direct);
+
+    /// True when every neighbour has or had a link.
     bool complete() const noexcept;
-    /// A peer left before it was connected to this node: the mesh can never be complete.
+    /// A neighbour left before it was connected to this node: the mesh can never be complete.
     const std::optional<Error>& failure() const noexcept { return failure_; }
     std::size_t connected() const noexcept;
     std::vector<PeerReport> reports() const;
@@ -133,10 +171,14 @@ private:
     class Greeter;
 
     // mesh.cpp
+    void adopt_member(TimePoint now, const Member& member);
+    void on_up(TimePoint now, port::LinkId id, port::Link& link);
     void drop(Candidate& candidate, std::string_view why);
     void defer(TimePoint earliest, Way& way);
     void connect_again(TimePoint now, Way& way);
-    void doubt(TimePoint now, Way& way);
+    void take_wanted(TimePoint now);
+    void look_at_ways(TimePoint now);
+    void drop_late(TimePoint now);
     Way* way_to(const NodeId& node) noexcept;
     bool anything_under_way() const noexcept;
     bool decides(const Way& way) const noexcept;
@@ -158,6 +200,17 @@ private:
     std::optional<TimePoint> slot_free_at(TimePoint now) const noexcept;
     std::optional<TimePoint> due_of(const Way& way, std::optional<TimePoint> slot) const;
     static Choice choice(const Way& way);
+
+    // mesh_moving.cpp: tunnels, and links that move
+    bool is_neighbour(const NodeId& node) const;
+    std::vector<Address> direct_addresses(const Member& member) const;
+    std::vector<Address> addresses_to_dial(const Way& way) const;
+    void redirect(TimePoint now, Way& way);
+    bool leave_old_round(TimePoint now, Way& way);
+    void doubt(TimePoint now, Way& way);
+    void follow(TimePoint now, const port::LinkEvent& event);
+    void watch(Candidate& candidate, Way& way);
+    void turn_paths(TimePoint now);
 
     // mesh_greeting.cpp: Hello, Welcome and Confirm
     template <class Message>
@@ -181,6 +234,7 @@ private:
     Dialer* dialer_;
     MeshOptions options_;
     std::vector<Address> own_;
+    std::optional<std::vector<NodeId>> neighbours_{};  // ascending
     View view_;
     NodeId me_{};
     Rank rank_{};
@@ -192,8 +246,12 @@ private:
     std::unordered_map<port::LinkId, std::unique_ptr<Candidate>> candidates_;
     std::vector<std::unique_ptr<Candidate>>
         spent_;  // until the current call ends: their readers may be running
+    /// The links that the engine has from here, with their peers, until Down.
+    std::unordered_map<port::LinkId, NodeId> handed_over_;
+    std::deque<PathRequest> requests_;        // at most one for each peer
+    TimePoint paths_due_ = TimePoint::max();  // when a MeshPath is due
     std::uint64_t changes_ = 0;
-    bool quiet_ = true;  // no attempt is in flight and no timer runs
+    bool quiet_ = true;  // no attempt is in flight and no timer runs, except paths_due_
     std::optional<Error> failure_{};
     std::optional<Error> closing_{};  // the reason
 };
@@ -235,16 +293,20 @@ struct Mesh::Outcome {
 
 /// The attempts to reach one peer.
 struct Mesh::Way {
-    explicit Way(const AddressRace::Options& options) : race(options) {}
+    Way(const NodeId& peer, const MeshOptions& options);
 
     Member member{};
+    bool neighbour = false;
     bool wanted = false;     // by the mesh or by the engine
+    bool needed = false;     // by the engine
     bool connected = false;  // the engine has its link, or had one and wants no other
     /// Connected, but the link does not seem to work: the mesh tries if another one would.
     bool doubted = false;
     TimePoint connected_at{};
     std::optional<TimePoint> give_up_at{};
     AddressRace race;
+    bool redirected = false;  // the round in progress dials where it should not any more
+    MeshPath path;
     std::vector<Candidate*> candidates{};  // dialed and accepted
     std::vector<Outcome> outcomes{};       // of addresses that did not win
     PeerReport report{};

@@ -22,7 +22,12 @@ double milliseconds(Duration span) {
 }  // namespace
 
 void Mesh::begin_round(TimePoint now, Way& way) {
-    way.race.begin(now, best_first(way.member.addresses, own_));
+    Duration tunnel_after{};
+    if (way.neighbour && options_.tunnels) {
+        tunnel_after = way.report.connected ? options_.again : options_.tunnel_after;
+    }
+    way.race.begin(now, addresses_to_dial(way), tunnel_after);
+    way.redirected = false;
     way.outcomes.clear();
 }
 
@@ -74,6 +79,7 @@ Mesh::Choice Mesh::choice(const Way& way) {
 /// Takes the first address that answers, unless an attempt at a better one is in flight; otherwise
 /// dials the next address.
 void Mesh::look_at(TimePoint now, Way& way) {
+    if (leave_old_round(now, way)) return;
     if (way.doubted) return look_at_doubted(now, way);
     const auto [chosen, best, offer, better_dialing] = choice(way);
     if (chosen != nullptr) return;  // wait for its answer
@@ -138,7 +144,7 @@ void Mesh::on_dial_failed(TimePoint now, Candidate& candidate, const Error& reas
     if (way == nullptr) return;
     std::erase(way->candidates, &candidate);
     way->race.ended(candidate.id);
-    if (!way->open() || closing_) return;
+    if (leave_old_round(now, *way) || !way->open() || closing_) return;
     if (candidate.dialed && candidate.state != Candidate::State::closing) {
         if (candidate.address) {
             note(*way, *candidate.address, reason.cause(), reason.code() == Errc::timed_out);
@@ -199,9 +205,11 @@ void Mesh::close_others(Way& way, const Candidate* kept, std::string_view why) {
 }
 
 std::optional<TimePoint> Mesh::next_deadline() const {
-    if (quiet_ || closing_) return std::nullopt;  // turn() does nothing any more
+    if (closing_) return std::nullopt;  // turn() does nothing any more
     std::optional<TimePoint> due;
     const auto at = [&](TimePoint time) { due = due ? std::min(*due, time) : time; };
+    if (paths_due_ != TimePoint::max()) at(paths_due_);
+    if (quiet_) return due;
     const auto slot = slot_free_at(now_);
     for (const auto& [node, way] : ways_) {
         if (!way.open()) continue;

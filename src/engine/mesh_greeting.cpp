@@ -199,7 +199,7 @@ void Mesh::on_left(Candidate& candidate, const wire::ErrorReport& report) {
                      fmt::format("rank {} left before it was connected to this process: {}",
                                  rank.value(), printable(report.text, wire::kMaxReportTextBytes)),
                      {.rank = public_rank(rank)});
-    if (options_.eager && !failure_) failure_ = left;
+    if (options_.eager && way->neighbour && !failure_) failure_ = left;
     give_up(*way, left);
 }
 

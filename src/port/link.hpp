@@ -130,6 +130,16 @@ public:
     virtual bool send_datagram(ConstBytes bytes) = 0;
     virtual std::size_t max_datagram() const noexcept = 0;
 
+    /// Sends a datagram that this node forwards for other members; it may be lost or reordered as
+    /// well. Everything that waits in send_datagram() goes first. While lanes and streams wait too,
+    /// these datagrams get half of the link, and otherwise all of it. Returns false when the
+    /// message was dropped because it is larger than max_datagram() or relayed_room(), or because
+    /// the link is being closed. The peer gets DatagramArrived.
+    virtual bool send_relayed(ConstBytes /*bytes*/) { return false; }
+    /// The size of the largest datagram that send_relayed() has room for now; when nothing waits,
+    /// at least max_datagram(). Always 0 for a kind that forwards nothing.
+    virtual std::size_t relayed_room() const noexcept { return 0; }
+
     /// Lets the peer read memory that Carrier::allocate() of this link's carrier made: the peer
     /// gets Shared with `name`. Fails where the kind has no shared memory, or the peer has too much
     /// of it.

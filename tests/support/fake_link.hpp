@@ -48,6 +48,8 @@ public:
     }
     std::size_t relayed_room() const noexcept override { return busy ? 0 : datagram_bytes; }
     TimePoint heard_at() const noexcept override { return heard; }
+    Address remote() const noexcept override { return address; }
+    void move_to(const Address& to) override { moves.push_back(to); }
     void close(std::string_view reason) override;
     void drop(std::string_view reason) override;
 
@@ -97,6 +99,8 @@ public:
     std::deque<std::vector<std::byte>> relayed{};
     port::LinkSpeed pace{};
     TimePoint heard = TimePoint::max();
+    Address address{};             // where the packets of the peer come from
+    std::vector<Address> moves{};  // that move_to() requested
     /// Writes bytes directly into memory that a sink offers.
     bool direct = false;
     /// Cancelled streams count as completely sent.

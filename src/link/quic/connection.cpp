@@ -82,6 +82,7 @@ Connection::Connection(Surroundings& around, ConnectionStart&& start, bool diale
       lanes_{OutStream(port::Lane::control, around.pool()),
              OutStream(port::Lane::rpc, around.pool()),
              OutStream(port::Lane::eager, around.pool())},
+      relayed_(options_.relayed_queue),
       idle_packets_(options_.idle_packets_per_second, options_.idle_packets_burst),
       resets_(options_.resets_per_second, options_.resets_burst) {
     // Windows only grow: a later one cannot be smaller than the first.
@@ -176,13 +177,13 @@ void Connection::adopt(ngtcp2_conn* conn) {
 std::uint64_t Connection::stamp(TimePoint now) noexcept {
     now_ = std::max(now_, now);
     // ngtcp2 aborts the process if time goes back.
-    last_stamp_ = std::max(last_stamp_, native(now));
+    last_stamp_ = std::max(last_stamp_, native(now) + skipped_);
     return last_stamp_;
 }
 
 bool Connection::can_wait(TimePoint now) const noexcept {
     return state_ == State::up && !dropped_ && ready_set_ == 0 && outs_.empty() &&
-           datagrams_.empty() && to_look_at_.empty() && deadline() > now;
+           datagrams_.empty() && relayed_.empty() && to_look_at_.empty() && deadline() > now;
 }
 
 TimePoint Connection::deadline() const noexcept {
@@ -190,8 +191,9 @@ TimePoint Connection::deadline() const noexcept {
     const ngtcp2_tstamp expiry = ngtcp2_conn_get_expiry(conn_.get());
     TimePoint due = TimePoint::max();
     if (expiry < static_cast<ngtcp2_tstamp>(TimePoint::max().time_since_epoch().count())) {
-        due = TimePoint(Duration(static_cast<Duration::rep>(expiry)));
+        due = TimePoint(Duration(static_cast<Duration::rep>(expiry - std::min(expiry, skipped_))));
     }
+    due = std::min(due, hurries_at());
     if (state_ == State::up && !probing_) due = std::min(due, probes_at_);
     if (linger_until_) due = std::min(due, *linger_until_);
     return std::min(due, silence_ends());
@@ -234,6 +236,7 @@ void Connection::fail(TimePoint now, Error reason, Closing closing) {
     lane_sinks_ = {};
     to_look_at_.clear();
     datagrams_.clear();
+    relayed_.clear();
     parked_ = 0;
     if (!came_up) drop_handshake();
     around_->emit({.link = id_, .what = std::move(down)});

@@ -15,6 +15,8 @@
 
 #include "base/buffer_pool.hpp"
 #include "base/time.hpp"
+#include "link/common/even_share.hpp"
+#include "link/common/relayed_queue.hpp"
 #include "link/common/write_order.hpp"
 #include "link/quic/black_hole.hpp"
 #include "link/quic/in_stream.hpp"
@@ -112,6 +114,8 @@ public:
     void refuse(port::StreamId stream) override;
     bool send_datagram(port::ConstBytes bytes) override;
     std::size_t max_datagram() const noexcept override;
+    bool send_relayed(port::ConstBytes bytes) override;
+    std::size_t relayed_room() const noexcept override;
     void move_to(const Address& remote) override;
     void refresh() override;
     void close(std::string_view reason) override;
@@ -221,14 +225,20 @@ private:
     bool may_probe(TimePoint now);
     std::ptrdiff_t write_packet(Turn& turn);
     std::ptrdiff_t write_stream(Turn& turn, OutStream& stream, std::size_t limit);
-    std::ptrdiff_t write_datagrams(Turn& turn);
     std::ptrdiff_t finish_packet(Turn& turn);
     OutStream* next_stream(const Turn& turn, std::size_t& limit);
+    link::ClassSet waiting_classes(std::uint64_t credit) const noexcept;
     link::ClassSet ready_classes(const Turn& turn, std::uint64_t credit) const noexcept;
     void account(Turn& turn, OutStream& stream, std::size_t bytes, bool with_end);
     Path path_of(const ngtcp2_path& path) const;
     void look_for_black_hole(TimePoint now);
     std::size_t losses() const noexcept;
+
+    // connection_datagrams.cpp
+    std::ptrdiff_t write_datagrams(Turn& turn);
+    std::ptrdiff_t write_relayed(Turn& turn);
+    std::ptrdiff_t put_datagram(Turn& turn, port::ConstBytes bytes, bool& done);
+    bool relayed_next(const Turn& turn, bool own_is_ready) const noexcept;
 
     // connection_path.cpp
     bool comes_from_peer() const noexcept;
@@ -236,6 +246,8 @@ private:
     void begin_refresh(TimePoint now);
     void on_path(const ngtcp2_path& path, bool works);
     void use_path(const Path& path);
+    TimePoint hurries_at() const noexcept;
+    void hurry(TimePoint now);
 
     // connection_read.cpp
     void look_at(InStream& stream);
@@ -341,11 +353,17 @@ private:
     bool stalled_ = false;     // as port::Stalled says
     bool asking_ = false;      // the packet being written must elicit an answer
     std::deque<std::vector<std::byte>> datagrams_;
+    link::RelayedQueue relayed_;
+    link::EvenShare share_;
     std::optional<Address> wanted_remote_{};  // of a move_to() that the next write() begins
     std::optional<Address> tried_remote_{};   // of the move that has begun
     bool wants_refresh_ = false;
     bool other_name_ = false;  // of the local end, see refresh()
     TimePoint refreshed_at_{};
+    TimePoint other_path_until_{};            // the peer tries another path
+    TimePoint hurried_at_{};
+    unsigned hurries_ = 0;       // see hurry(), since the peer answered
+    std::uint64_t skipped_ = 0;  // nanoseconds by which the clock of ngtcp2 is ahead
 
     std::uint64_t parked_ = 0;
     std::uint64_t withheld_ = 0;  // connection credit held back while too much is parked

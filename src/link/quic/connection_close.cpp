@@ -51,7 +51,7 @@ void Connection::end_dropped(TimePoint now) {
 }
 
 bool Connection::nothing_unsent() const noexcept {
-    return outs_.empty() && datagrams_.empty() &&
+    return outs_.empty() && datagrams_.empty() && relayed_.empty() &&
            std::ranges::all_of(lanes_,
                                [](const OutStream& lane) { return lane.queued_bytes() == 0; });
 }

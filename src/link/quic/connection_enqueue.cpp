@@ -1,4 +1,4 @@
-// What callers give to a connection: messages on lanes, streams and datagrams. They wait here until
+// What callers give to a connection: messages on lanes, and streams. They wait here until
 // connection_write.cpp puts them into packets.
 
 #include <algorithm>
@@ -47,22 +47,6 @@ void Connection::wake_source(port::StreamId stream_id) {
     found->second->source_pending = false;
     enqueue(*found->second);
     wake();
-}
-
-bool Connection::send_datagram(port::ConstBytes bytes) {
-    if (!is_up() || dropped_ || bytes.size() > max_datagram() ||
-        datagrams_.size() >= options_.datagram_queue) {
-        return false;
-    }
-    datagrams_.emplace_back(bytes.begin(), bytes.end());
-    wake();
-    return true;
-}
-
-std::size_t Connection::max_datagram() const noexcept {
-    // The short header with our ids, the tag, and the header of the frame, RFC 9221.
-    constexpr std::size_t kOverhead = 1 + AnyCid::kMaxBytes + 4 + 16 + 1 + 8;
-    return ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get()) - kOverhead;
 }
 
 void Connection::enqueue(OutStream& stream) {

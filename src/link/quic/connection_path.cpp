@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "link/quic/connection.hpp"
@@ -12,6 +13,14 @@
 namespace nexar::quic {
 
 namespace {
+
+/// A peer that has acknowledged nothing for this time and two round trips may be cut off.
+constexpr Duration kAnswersWithin = std::chrono::milliseconds(50);
+constexpr Duration kBetweenHurries = std::chrono::milliseconds(20);
+/// Each of them doubles the time until the next probe of the old path.
+constexpr unsigned kMostHurries = 3;
+/// The clock must not go forward to the end of the connection, for example.
+constexpr Duration kLongestSkip = std::chrono::seconds(5);
 
 Address local_for(const Address& remote) noexcept {
     return remote.is_tunnel() ? tunnel_local() : Address::any(remote.is_v6());
@@ -90,6 +99,31 @@ void Connection::begin_refresh(TimePoint now) {
 
 Address Connection::name_of(const Address& local) const noexcept {
     return other_name_ ? other_name_of(local) : local;
+}
+
+/// When packets that validate another path must wait for acknowledgements no longer.
+TimePoint Connection::hurries_at() const noexcept {
+    const bool moves = tried_remote_ || now_ < other_path_until_;
+    if (!moves || !is_up() || hurries_ == kMostHurries) return TimePoint::max();
+    ngtcp2_conn_info values{};
+    ngtcp2_conn_get_conn_info(conn_.get(), &values);
+    if (values.bytes_in_flight < values.cwnd) return TimePoint::max();
+    const Duration trip(static_cast<Duration::rep>(values.smoothed_rtt));
+    return std::max(answered_at_ + kAnswersWithin + 2 * trip, hurried_at_ + kBetweenHurries);
+}
+
+/// While packets in flight fill the congestion window, ngtcp2 sends nothing that validates a path,
+/// except when its probe timer expires. After a cut nothing is acknowledged, and the timer is about
+/// as long as the cut was (RFC 9002 6.2.1). So the clock of ngtcp2 goes forward to the next timer.
+void Connection::hurry(TimePoint now) {
+    hurried_at_ = now;
+    const std::uint64_t stamped = stamp(now);
+    const std::uint64_t expiry = ngtcp2_conn_get_expiry(conn_.get());
+    if (expiry > stamped + native(kLongestSkip)) return;
+    if (expiry > stamped) skipped_ += expiry - stamped;
+    ++hurries_;
+    const int code = ngtcp2_conn_handle_expiry(conn_.get(), stamp(now));
+    if (code != 0) fail_with(now, code);
 }
 
 /// `works`: the peer has proved that it can be reached on this path.

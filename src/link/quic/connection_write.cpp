@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "link/quic/connection.hpp"
+#include "link/quic/connection_turn.hpp"
 #include "link/quic/native.hpp"
 
 namespace nexar::quic {
@@ -36,25 +37,7 @@ std::size_t whole_batches(std::size_t bytes, std::size_t packet_bytes) noexcept 
     return std::max<std::size_t>(bytes / batch, 1) * batch;
 }
 
-// What the loop that fills a packet does next.
-constexpr std::ptrdiff_t kGoOn = -1;
-constexpr std::ptrdiff_t kFailed = -2;
-
 }  // namespace
-
-/// The progress of one call of write(), and the packet being filled.
-struct Connection::Turn {
-    ngtcp2_tstamp stamp = 0;
-    std::span<std::byte> room{};
-    ngtcp2_path_storage path{};
-    ngtcp2_pkt_info packet{};
-    std::size_t bulk_left = 0;
-    std::size_t packet_bytes = 0;  // the size that the path carries now
-    bool packet_open = false;      // a packet was begun and is not finished
-    bool has_lane = false;         // it carries messages of a lane
-    bool has_bulk = false;         // it carries payload
-    std::size_t written = 0;
-};
 
 void Connection::open_waiting() {
     for (auto& waiting : unopened_) {
@@ -69,15 +52,21 @@ void Connection::open_waiting() {
     }
 }
 
+/// The classes that have bytes and the peer's credit for them.
+link::ClassSet Connection::waiting_classes(std::uint64_t credit) const noexcept {
+    link::ClassSet waiting = ready_set_;
+    if (credit <= options_.control_reserve) waiting &= link::bit(link::WriteClass::control);
+    return credit == 0 ? link::ClassSet{0} : waiting;
+}
+
+/// Those of them that may write in this turn.
 link::ClassSet Connection::ready_classes(const Turn& turn, std::uint64_t credit) const noexcept {
-    link::ClassSet ready = ready_set_;
     constexpr link::ClassSet kPayload = link::bit(link::WriteClass::critical) |
                                         link::bit(link::WriteClass::realtime) |
                                         link::bit(link::WriteClass::bulk);
-    // Avoid a tiny last packet: the turn ends when less than half of one may be filled.
-    if (turn.bulk_left < turn.packet_bytes / 2) ready &= static_cast<link::ClassSet>(~kPayload);
-    if (credit <= options_.control_reserve) ready &= link::bit(link::WriteClass::control);
-    return credit == 0 ? link::ClassSet{0} : ready;
+    link::ClassSet ready = waiting_classes(credit);
+    if (!turn.may_write_bulk()) ready &= static_cast<link::ClassSet>(~kPayload);
+    return ready;
 }
 
 OutStream* Connection::next_stream(const Turn& turn, std::size_t& limit) {
@@ -95,6 +84,11 @@ void Connection::account(Turn& turn, OutStream& stream, std::size_t bytes, bool 
     stream.wrote(bytes, with_end);
     const link::ClassSet ready = ready_classes(turn, options_.connection_window);
     order_.wrote(stream.write_class(), bytes, ready);
+    if (relayed_.empty()) {
+        share_.wrote_alone();
+    } else {
+        share_.wrote_own(bytes);
+    }
     (stream.is_lane() ? turn.has_lane : turn.has_bulk) = true;
     auto& queue = ready_[static_cast<std::size_t>(stream.write_class())];
     if (!stream.ready()) {
@@ -130,47 +124,20 @@ std::ptrdiff_t Connection::write_stream(Turn& turn, OutStream& stream, std::size
     switch (size) {
         case NGTCP2_ERR_WRITE_MORE:
             turn.packet_open = true;
-            return kGoOn;
+            return Turn::kGoOn;
         case NGTCP2_ERR_STREAM_DATA_BLOCKED:
             stream.window_spent = true;
             [[fallthrough]];
         case NGTCP2_ERR_STREAM_SHUT_WR:
         case NGTCP2_ERR_STREAM_NOT_FOUND:
             dequeue(stream);
-            return kGoOn;
+            return Turn::kGoOn;
         default:
             break;
     }
     if (size < 0) library_error_ = static_cast<int>(size);
     if (size >= 0) turn.packet_open = false;
-    return size < 0 ? kFailed : size;
-}
-
-std::ptrdiff_t Connection::write_datagrams(Turn& turn) {
-    while (!datagrams_.empty()) {
-        const auto& datagram = datagrams_.front();
-        int accepted = 0;
-        // ngtcp2 only reads it, and asserts that no piece is empty.
-        const ngtcp2_vec piece{.base = const_cast<std::uint8_t*>(native(datagram.data())),
-                               .len = datagram.size()};
-        const auto size = ngtcp2_conn_writev_datagram(conn_.get(), &turn.path.path, &turn.packet,
-                                                      native(turn.room.data()), turn.room.size(),
-                                                      &accepted, NGTCP2_WRITE_DATAGRAM_FLAG_MORE, 0,
-                                                      &piece, datagram.empty() ? 0 : 1, turn.stamp);
-        if (accepted != 0) datagrams_.pop_front();
-        if (size == NGTCP2_ERR_WRITE_MORE) {
-            turn.packet_open = true;
-            continue;
-        }
-        if (size == NGTCP2_ERR_INVALID_STATE || size == NGTCP2_ERR_INVALID_ARGUMENT) {
-            datagrams_.pop_front();  // the MTU of the path shrank: a datagram may be lost
-            continue;
-        }
-        if (size < 0) library_error_ = static_cast<int>(size);
-        if (size >= 0) turn.packet_open = false;
-        return size < 0 ? kFailed : size;
-    }
-    return kGoOn;
+    return size < 0 ? Turn::kFailed : size;
 }
 
 std::ptrdiff_t Connection::finish_packet(Turn& turn) {
@@ -179,16 +146,21 @@ std::ptrdiff_t Connection::finish_packet(Turn& turn) {
         nullptr, NGTCP2_WRITE_STREAM_FLAG_NONE, -1, nullptr, 0, turn.stamp);
     turn.packet_open = false;
     if (size < 0) library_error_ = static_cast<int>(size);
-    return size < 0 ? kFailed : size;
+    return size < 0 ? Turn::kFailed : size;
 }
 
-// Fills one packet: datagrams, then streams in the writer's order, as many as fit.
+// Fills one packet: datagrams, then streams in the writer's order and relayed datagrams by turns,
+// as many as fit.
 std::ptrdiff_t Connection::write_packet(Turn& turn) {
     if (is_up()) {
-        if (const auto size = write_datagrams(turn); size != kGoOn) return size;
-        std::size_t limit = 0;
-        while (OutStream* stream = next_stream(turn, limit)) {
-            if (const auto size = write_stream(turn, *stream, limit); size != kGoOn) return size;
+        if (const auto size = write_datagrams(turn); size != Turn::kGoOn) return size;
+        for (;;) {
+            std::size_t limit = 0;
+            OutStream* const stream = next_stream(turn, limit);
+            const bool relayed = relayed_next(turn, stream != nullptr);
+            if (stream == nullptr && !relayed) break;
+            const auto size = relayed ? write_relayed(turn) : write_stream(turn, *stream, limit);
+            if (size != Turn::kGoOn) return size;
         }
     }
     return finish_packet(turn);
@@ -259,13 +231,16 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     if (bulk) turn.bulk_left = whole_batches(bulk_bytes, turn.packet_bytes);
     bool more = false;
     probing_ = probing_ || may_probe(now);
+    relayed_.advance(now);
     while (out.has_room()) {
         turn.packet_bytes = ngtcp2_conn_get_path_max_tx_udp_payload_size(conn_.get());
         // A probe fills the congestion window several times over and would go first, but the first
         // messages of the two ends must not wait for it.
         std::size_t width =
             probing_ ? std::max(largest_datagram_, kLeastDatagram) : turn.packet_bytes;
-        if (turn.packet_bytes > kLeastPart && !out.crowded()) width = std::min(width, part_limit());
+        // Datagrams are not cut.
+        const bool whole = out.crowded() || !datagrams_.empty() || !relayed_.empty();
+        if (turn.packet_bytes > kLeastPart && !whole) width = std::min(width, part_limit());
         turn.room = out.room().first(std::min(width, black_hole_.limit(now)));
         ngtcp2_path_storage_zero(&turn.path);
         const auto size = write_packet(turn);
@@ -288,13 +263,13 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
     // A handshake is a few packets, and its round trip is mostly computation: pacing would only
     // prolong it. A single small message needs no pacing; the timer would only cause another call.
     unpaced_ += turn.written;
-    if (is_up() && largest_datagram_ <= kLargestOnWire &&
-        (ready_set_ != 0 || unpaced_ > kUnpaced)) {
+    const bool waits = ready_set_ != 0 || !relayed_.empty();
+    if (is_up() && largest_datagram_ <= kLargestOnWire && (waits || unpaced_ > kUnpaced)) {
         ngtcp2_conn_update_pkt_tx_time(conn_.get(), turn.stamp);
         unpaced_ = 0;
     }
     // Bulk that waits for a queue to drain continues with the next acknowledgement.
-    const bool bulk_waits = bulk && turn.bulk_left < turn.packet_bytes / 2 && ready_set_ != 0;
+    const bool bulk_waits = bulk && !turn.may_write_bulk() && waits;
     return more || bulk_waits || out.blocked();
 }
 
@@ -317,10 +292,13 @@ bool Connection::write(TimePoint now, Outbox& out) {
         if (dropped_) return false;
         if (wanted_remote_) begin_move(now);
         if (wants_refresh_) begin_refresh(now);
+        if (now >= hurries_at()) hurry(now);
+    }
+    if (is_up()) {
         open_waiting();
         say_farewell(now);
     }
-    bool more = write_packets(now, out);
+    bool more = state_ != State::down && write_packets(now, out);
     if (dropped_) return false;
     if (asking_) end_probe();
     // The last datagram may have left with these packets.

@@ -48,6 +48,8 @@ struct LinkOptions {
     /// Payload streams that a peer may have open.
     std::uint64_t max_streams = 256;
     std::size_t datagram_queue = 64;
+    /// Bytes of relayed datagrams that wait at most; fewer on a slow link, see link::RelayedQueue.
+    std::size_t relayed_queue = std::size_t{128} * 1024;
 
     /// The largest UDP payload to try; the path may allow less.
     std::size_t largest_datagram = 65000;

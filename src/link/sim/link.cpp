@@ -22,7 +22,8 @@ Link::Link(Fabric& fabric, Carrier& carrier, Start start)
       carrier_(&carrier),
       world_(&fabric.world()),
       options_(&fabric.options()),
-      start_(std::move(start)) {
+      start_(std::move(start)),
+      relayed_(options_->relayed_queue) {
     for (std::size_t i = 0; i < port::kLanes; ++i) {
         lanes_out_[i] = std::make_shared<Pipe>(static_cast<port::Lane>(i));
         lanes_out_[i]->out.set_limit(options_->lane_window);
@@ -98,7 +99,7 @@ TimePoint Link::timer() const noexcept {
     if (silent_since_ && state_ != State::waiting) {
         due = std::min(due, *silent_since_ + options_->idle_timeout);
     }
-    if (is_up() && queue_set_ != 0 && !severed_) due = std::min(due, free_at_);
+    if (is_up() && has_payload() && !severed_) due = std::min(due, free_at_);
     if (blocked_) return due;
     if (!signals_.empty() && expects_signals()) due = std::min(due, signals_.front().due);
     if (is_up() && !datagrams_in_.empty()) due = std::min(due, datagrams_in_.front().due);
@@ -241,7 +242,7 @@ void Link::flush(TimePoint now) {
         cancel_waiting();
         open_waiting();
         write_datagrams(now);
-        write_pieces(now);
+        write_payload(now);
         if (dropped_) return;  // by a source
         report();
         say_farewell(now);
@@ -256,7 +257,8 @@ bool Link::nothing_unsent() const noexcept {
     const auto acknowledged = [](const PipePtr& lane) {
         return lane->out.held(lane->bytes.end()) == 0;
     };
-    return outs_.empty() && datagrams_.empty() && std::ranges::all_of(lanes_out_, acknowledged);
+    return outs_.empty() && datagrams_.empty() && relayed_.empty() &&
+           std::ranges::all_of(lanes_out_, acknowledged);
 }
 
 // QUIC links do the same with the ends of their control lanes.
@@ -314,6 +316,7 @@ void Link::disappear() {
     to_look_at_.clear();
     to_report_.clear();
     datagrams_.clear();
+    relayed_.clear();
     datagrams_in_.clear();
     signals_.clear();
     rearm();

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "link/common/even_share.hpp"
+#include "link/common/relayed_queue.hpp"
 #include "link/sim/options.hpp"
 #include "link/sim/pipe.hpp"
 #include "link/sim/world.hpp"
@@ -26,8 +28,9 @@ class Fabric;
 /// One end of a simulated link.
 ///
 /// Bytes leave inside Carrier::flush(), in the writer's order and at the rate of the weather, and
-/// arrive inside on_ready() of the other end. Windows, acknowledgements, refusals and the handshake
-/// are signals that travel with the weather of their direction.
+/// arrive inside on_ready() of the other end. Only relayed datagrams count as bytes; the others
+/// leave at once. Windows, acknowledgements, refusals and the handshake are signals that travel
+/// with the weather of their direction.
 class Link final : public port::Link {
 public:
     struct Start {
@@ -56,6 +59,8 @@ public:
     void refuse(port::StreamId stream) override;
     bool send_datagram(port::ConstBytes bytes) override;
     std::size_t max_datagram() const noexcept override;
+    bool send_relayed(port::ConstBytes bytes) override;
+    std::size_t relayed_room() const noexcept override;
     void close(std::string_view reason) override;
     void drop(std::string_view reason) override;
 
@@ -138,10 +143,15 @@ private:
     void open_waiting();
     void cancel_waiting();
     void write_datagrams(TimePoint now);
-    void put_datagram(TimePoint now, std::vector<std::byte> bytes);
+    void send_on(TimePoint now, TimePoint leaves, std::vector<std::byte> bytes);
+    void put_datagram(TimePoint now, TimePoint leaves, std::vector<std::byte> bytes);
+    std::size_t write_relayed(TimePoint now);
     void refuse_datagram(TimePoint now);
-    void write_pieces(TimePoint now);
+    bool has_payload() const noexcept { return queue_set_ != 0 || !relayed_.empty(); }
+    void write_payload(TimePoint now);
+    void write_next_piece(TimePoint now, std::size_t& budget);
     std::size_t write_piece(TimePoint now, Pipe& pipe);
+    void occupy(TimePoint now, std::size_t bytes);
     std::size_t piece_size(std::uint64_t sendable);
     void put(TimePoint now, Pipe& pipe, Pipe::Segment segment);
     void enqueue(Pipe& pipe);
@@ -216,6 +226,8 @@ private:
     std::vector<PipePtr> to_look_at_;
     std::vector<PipePtr> to_report_;
     std::vector<std::vector<std::byte>> datagrams_;
+    link::RelayedQueue relayed_;
+    link::EvenShare share_{};
     std::uint64_t datagram_numbers_ = 0;
 
     // In flight to this end.

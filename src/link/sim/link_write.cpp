@@ -87,6 +87,18 @@ std::size_t Link::max_datagram() const noexcept {
     return options_->max_datagram;
 }
 
+bool Link::send_relayed(port::ConstBytes bytes) {
+    if (state_ != State::up || dropped_ || bytes.size() > max_datagram()) return false;
+    if (bytes.size() > relayed_.room(max_datagram())) return false;
+    relayed_.push(bytes);
+    touch();
+    return true;
+}
+
+std::size_t Link::relayed_room() const noexcept {
+    return state_ == State::up && !dropped_ ? relayed_.room(max_datagram()) : 0;
+}
+
 void Link::enqueue(Pipe& pipe) {
     if (pipe.out.queued || !pipe.out.opened || !pipe.out.ready(pipe.bytes.end())) return;
     pipe.out.queued = true;
@@ -179,15 +191,16 @@ void Link::cancel_waiting() {
 }
 
 void Link::write_datagrams(TimePoint now) {
-    for (std::vector<std::byte>& bytes : datagrams_) {
-        if (weather_.datagram_loss > 0 && world_->random().chance(weather_.datagram_loss)) continue;
-        if (weather_.datagram_duplicate > 0 &&
-            world_->random().chance(weather_.datagram_duplicate)) {
-            put_datagram(now, bytes);
-        }
-        put_datagram(now, std::move(bytes));
-    }
+    for (std::vector<std::byte>& bytes : datagrams_) send_on(now, now, std::move(bytes));
     datagrams_.clear();
+}
+
+void Link::send_on(TimePoint now, TimePoint leaves, std::vector<std::byte> bytes) {
+    if (weather_.datagram_loss > 0 && world_->random().chance(weather_.datagram_loss)) return;
+    if (weather_.datagram_duplicate > 0 && world_->random().chance(weather_.datagram_duplicate)) {
+        put_datagram(now, leaves, bytes);
+    }
+    put_datagram(now, leaves, std::move(bytes));
 }
 
 /// The host of a killed node answers with a refusal, which travels back like everything else.
@@ -201,7 +214,7 @@ void Link::refuse_datagram(TimePoint now) {
     rearm();
 }
 
-void Link::put_datagram(TimePoint now, std::vector<std::byte> bytes) {
+void Link::put_datagram(TimePoint now, TimePoint leaves, std::vector<std::byte> bytes) {
     if (!peer_->carrier_->alive()) return refuse_datagram(now);
     if (severed_ || peer_->state_ == State::down ||
         peer_->datagrams_in_.size() >= kMostWaitingDatagrams) {
@@ -215,7 +228,7 @@ void Link::put_datagram(TimePoint now, std::vector<std::byte> bytes) {
     }
     auto& heap = peer_->datagrams_in_;
     heap.push_back(
-        {.due = now + on_the_way, .number = datagram_numbers_++, .bytes = std::move(bytes)});
+        {.due = leaves + on_the_way, .number = datagram_numbers_++, .bytes = std::move(bytes)});
     std::ranges::push_heap(heap, later);
     peer_->rearm();
 }
@@ -245,33 +258,65 @@ std::size_t Link::write_piece(TimePoint now, Pipe& pipe) {
     if (ends && bytes != 0 && weather_.cuts > 0) ends = !world_->random().chance(weather_.cuts);
     if (ends) pipe.out.send_end();
     bytes_sent_ += bytes;
-    if (weather_.bytes_per_second != 0) {
-        const auto ns = bytes * std::uint64_t{1'000'000'000} / weather_.bytes_per_second;
-        free_at_ = std::max(free_at_, now) + Duration(static_cast<Duration::rep>(ns));
-    }
+    occupy(now, bytes);
     if (bytes != 0 || ends) put(now, pipe, {.end = pipe.out.sent(), .ends = ends});
     return bytes;
 }
 
-void Link::write_pieces(TimePoint now) {
+/// The rate of the weather lets nothing else leave until these bytes have left.
+void Link::occupy(TimePoint now, std::size_t bytes) {
+    if (weather_.bytes_per_second == 0) return;
+    const auto ns = bytes * std::uint64_t{1'000'000'000} / weather_.bytes_per_second;
+    free_at_ = std::max(free_at_, now) + Duration(static_cast<Duration::rep>(ns));
+}
+
+/// Lanes and streams in the writer's order, and relayed datagrams, by turns.
+void Link::write_payload(TimePoint now) {
     std::size_t budget = kBytesPerFlush;
-    while (queue_set_ != 0 && free_at_ <= now && budget != 0 && !severed_ && !dropped_) {
-        const auto chosen = order_.next(queue_set_);
-        if (!chosen) return;
-        auto& queue = queues_[static_cast<std::size_t>(*chosen)];
-        Pipe& pipe = *queue.front();
-        const std::size_t bytes = write_piece(now, pipe);
-        order_.wrote(*chosen, bytes, queue_set_);
-        budget -= std::min(budget, bytes + kPieceOverhead);
-        if (!pipe.out.ready(pipe.bytes.end())) {
-            dequeue(pipe);
-        } else if (queue.size() > 1) {
-            std::ranges::rotate(queue, queue.begin() + 1);
+    relayed_.advance(now);
+    while (has_payload() && free_at_ <= now && budget != 0 && !severed_ && !dropped_) {
+        const bool own = queue_set_ != 0;
+        if (!relayed_.empty() && (!own || share_.forwarded_next())) {
+            budget -= std::min(budget, write_relayed(now) + kPieceOverhead);
+        } else {
+            write_next_piece(now, budget);
         }
-        if (break_at_bytes_ && bytes_sent_ >= *break_at_bytes_) {
-            break_at_bytes_.reset();
-            fabric_->break_wire(*this, Fabric::kBreakSpread);
-        }
+    }
+}
+
+std::size_t Link::write_relayed(TimePoint now) {
+    std::vector<std::byte> datagram = relayed_.take(now);
+    const std::size_t bytes = datagram.size();
+    if (queue_set_ == 0) {
+        share_.wrote_alone();
+    } else {
+        share_.wrote_forwarded(bytes);
+    }
+    occupy(now, bytes);
+    send_on(now, std::max(now, free_at_), std::move(datagram));
+    return bytes;
+}
+
+void Link::write_next_piece(TimePoint now, std::size_t& budget) {
+    const link::WriteClass chosen = order_.next(queue_set_).value();
+    auto& queue = queues_[static_cast<std::size_t>(chosen)];
+    Pipe& pipe = *queue.front();
+    const std::size_t bytes = write_piece(now, pipe);
+    order_.wrote(chosen, bytes, queue_set_);
+    if (relayed_.empty()) {
+        share_.wrote_alone();
+    } else {
+        share_.wrote_own(bytes);
+    }
+    budget -= std::min(budget, bytes + kPieceOverhead);
+    if (!pipe.out.ready(pipe.bytes.end())) {
+        dequeue(pipe);
+    } else if (queue.size() > 1) {
+        std::ranges::rotate(queue, queue.begin() + 1);
+    }
+    if (break_at_bytes_ && bytes_sent_ >= *break_at_bytes_) {
+        break_at_bytes_.reset();
+        fabric_->break_wire(*this, Fabric::kBreakSpread);
     }
 }
 

@@ -31,6 +31,8 @@ struct FabricOptions {
     /// Payload streams that a peer may have open.
     std::uint64_t max_streams = 256;
     std::size_t datagram_queue = 64;
+    /// Bytes of relayed datagrams that wait at most; fewer on a slow link, see link::RelayedQueue.
+    std::size_t relayed_queue = std::size_t{128} * 1024;
     std::size_t max_datagram = 1200;
 
     /// A datagram to a killed node is refused by its host: the sender gets PeerRefused after a

@@ -78,6 +78,40 @@ TEST_F(Race, gives_each_address_a_head_start_before_the_next_one) {
     EXPECT_TRUE(race_.all_dialed());
 }
 
+TEST_F(Race, may_let_the_last_address_wait_for_longer) {
+    race_.begin(now_, addresses(3), milliseconds(400));
+    dial();
+    pass(milliseconds(50));
+    EXPECT_EQ(places(), "01");
+    EXPECT_EQ(race_.due(), TimePoint(seconds(100)) + milliseconds(400));
+    pass(milliseconds(349));
+    EXPECT_EQ(places(), "01");
+    pass(milliseconds(1));
+    EXPECT_EQ(places(), "012");
+    now_ = TimePoint(seconds(101));
+    dial();
+    pass(milliseconds(50));
+    EXPECT_EQ(places(), "01201");
+    pass(milliseconds(349));
+    EXPECT_EQ(places(), "01201");
+    pass(milliseconds(1));
+    EXPECT_EQ(places(), "012012");
+}
+
+TEST_F(Race, dials_the_last_address_at_once_when_all_attempts_have_failed) {
+    race_.begin(now_, addresses(2), milliseconds(400));
+    dial();
+    race_.ended(LinkId(1));
+    dial();
+    EXPECT_EQ(places(), "01");
+}
+
+TEST_F(Race, dials_an_address_without_others_at_once) {
+    race_.begin(now_, addresses(1), milliseconds(400));
+    dial();
+    EXPECT_EQ(places(), "0");
+}
+
 TEST_F(Race, dials_the_next_address_at_once_when_all_attempts_have_failed) {
     begin(3);
     race_.ended(LinkId(1));

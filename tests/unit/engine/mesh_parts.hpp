@@ -122,13 +122,28 @@ public:
     }
 
     /// Brings up a link to `peer`. Ids from 1000 on are accepted links, the others were dialed.
-    FakeLink& up(port::LinkId id, const Identity& peer) {
+    FakeLink& up(port::LinkId id, const Identity& peer, const Address& from = {}) {
         auto& link = links_[id];
         link = std::make_unique<FakeLink>(id, peer);
+        link->address = from;
+        for (const auto& dial : dialer_.dials) {
+            if (dial.id == id) link->address = dial.to;
+        }
         handle({.link = id, .what = port::Up{.link = link.get(), .dialed = id.value() < 1000}});
         return *link;
     }
-    FakeLink& accept(const Identity& peer) { return up(port::LinkId(next_accepted_++), peer); }
+    FakeLink& accept(const Identity& peer, const Address& from = {}) {
+        return up(port::LinkId(next_accepted_++), peer, from);
+    }
+    /// The link has moved: the peer answered at `to`.
+    void moves(FakeLink& link, const Address& to) {
+        link.address = to;
+        handle({.link = link.id(), .what = port::PathChanged{to}});
+    }
+    /// The peer did not answer at `to`.
+    void fails_to_move(FakeLink& link, const Address& to) {
+        handle({.link = link.id(), .what = port::PathFailed{to}});
+    }
     void down(port::LinkId id, const char* why = "no answer") {
         if (!gone_.insert(id).second) return;
         handle({.link = id, .what = port::Down{.reason = Error(Errc::link_closed, why)}});

@@ -13,6 +13,7 @@ inline const Address at_own = address("10.0.0.9:1");
 inline const Address at_first = address("10.0.0.1:1");
 inline const Address at_second = address("192.168.7.1:1");
 inline const Address at_third = address("127.0.0.1:1");
+inline const Address at_tunnel = Address::tunnel(node(0).bytes());
 
 /// Node 1, which has the higher rank and so dials at once; node 0 has three addresses.
 class OneMesh : public ::testing::Test {

@@ -201,6 +201,59 @@ TEST(ConnectionTunnel, a_transfer_goes_on_in_the_tunnel_when_the_direct_path_is_
     EXPECT_THAT(pair.server().paths, ElementsAre(tunnel_to(1)));
 }
 
+TEST(ConnectionTunnel, a_link_whose_congestion_window_is_full_moves_at_once) {
+    for (const Duration after : {100ms, 600ms, 2000ms}) {
+        SCOPED_TRACE(after.count());
+        TunnelPair pair;
+        ASSERT_TRUE(pair.connect());
+        pair.world.run_for(2s);
+        const auto there = pattern(1, 8'000'000);
+        const auto back = pattern(2, 30'000'000);
+        pair.client().send(there);
+        pair.server().send(back);
+        pair.world.run_for(2ms);
+        pair.cut_direct_path();
+        pair.world.run_for(after);
+        for (LinkEnd* const end : {&pair.client(), &pair.server()}) {
+            const auto values = end->connection().statistics();
+            ASSERT_GE(values.in_flight, values.congestion_window);
+        }
+        pair.client().link().move_to(tunnel_to(2));
+        ASSERT_TRUE(pair.run_until(
+            [&] { return !pair.client().paths.empty() && !pair.server().paths.empty(); }, 100ms));
+        ASSERT_TRUE(pair.run_until(
+            [&] { return pair.client().all_released() && pair.server().all_released(); }, 20s));
+        EXPECT_TRUE(pair.server().incoming(0).sink.bytes == there);
+        EXPECT_TRUE(pair.client().incoming(0).sink.bytes == back);
+        pair.world.run_for(5s);
+        EXPECT_TRUE(pair.client().is_up());
+    }
+}
+
+TEST(ConnectionTunnel, a_full_congestion_window_changes_nothing_if_the_tunnel_is_dead) {
+    TunnelPair pair;
+    ASSERT_TRUE(pair.connect());
+    pair.world.run_for(2s);
+    const auto there = pattern(1, 8'000'000);
+    const auto back = pattern(2, 30'000'000);
+    pair.client().send(there);
+    pair.server().send(back);
+    pair.world.run_for(2ms);
+    pair.cut_direct_path();
+    pair.relays.cut = true;
+    pair.world.run_for(600ms);
+    for (std::size_t i = 1; i <= 3; ++i) {
+        pair.client().link().move_to(tunnel_to(2));
+        ASSERT_TRUE(pair.run_until([&] { return pair.client().failed_paths.size() == i; }, 2s));
+    }
+    EXPECT_LT(pair.carried, 20U) << "packets that validate the path";
+    pair.heal_direct_path();
+    ASSERT_TRUE(pair.run_until(
+        [&] { return pair.client().all_released() && pair.server().all_released(); }, 20s));
+    EXPECT_TRUE(pair.server().incoming(0).sink.bytes == there);
+    EXPECT_TRUE(pair.client().incoming(0).sink.bytes == back);
+}
+
 TEST(ConnectionTunnel, returns_to_the_direct_path_and_its_large_datagrams) {
     TunnelPair pair;
     LinkEnd& client = pair.dial_through_tunnel();
