@@ -26,6 +26,7 @@ Detector::Detector(TimePoint now, const Identity& self, const Options& options)
     : self_(self),
       seed_(options.seed),
       timing_(options.budget),
+      neighbours_of_(options.seed ? NeighboursOf() : options.neighbours),
       next_heartbeat_(now),
       deadline_(now) {}
 
@@ -58,6 +59,7 @@ void Detector::adopt(TimePoint now, const View& view) {
     if (view.witness && view.find(view.witness->seed) == nullptr)
         add(view.witness->seed, view.witness->incarnation, true);
     if (!seed_) place(peers, view);
+    if (neighbours_of_) connect(now, peers, view);
     for (Peer& peer : peers) {
         // Silence counts from now for a peer that this node did not observe before.
         const Peer* const old = find(peer.node);
@@ -67,6 +69,7 @@ void Detector::adopt(TimePoint now, const View& view) {
     peers_ = std::move(peers);
     view_ = view;
     alarm_ = std::ranges::any_of(peers_, &Peer::unreachable);
+    find_cut_off();
     count_voters();
     schedule(now);
 }
@@ -104,6 +107,7 @@ void Detector::shift(TimePoint now, Duration by) {
         move(peer.heard);
         if (peer.probing) move(*peer.probing);
         if (peer.asked) move(*peer.asked);
+        if (peer.reconnecting) move(*peer.reconnecting);
         for (Hearer& one : peer.hearers) move(one.at);
         peer.next_probe = std::max(peer.next_probe, now);
         peer.next_question = std::max(peer.next_question, now);
@@ -113,7 +117,10 @@ void Detector::shift(TimePoint now, Duration by) {
 
 Duration Detector::patience(const Peer& peer) const {
     if (peer.gone && !planted(Bug::hint_ignored)) return Duration::zero();
-    if (peer.refused >= kRefusals && peer.ever_heard)
+    // What a relay refuses proves nothing about the peer.
+    const bool refuses = peer.refused >= kRefusals && peer.ever_heard &&
+                         (!sparse() || peer.observed || peer.witness);
+    if (refuses || accused_by_neighbours(peer))
         return stretched(timing_.refused_patience(), stretch_);
     if (!timing_.silence && !seed_) return Duration::max() / 2;
     return stretched(timing_.patience() * start_factor(peer), stretch_);
@@ -129,7 +136,7 @@ bool Detector::watched(const Peer& peer) const {
     if (seed_ || peer.left) return false;
     // It may not vote, but know of a later view.
     if (peer.witness) return alarm_;
-    return (peer.observed && timing_.silence) || alarm_;
+    return (peer.observed && timing_.silence) || (alarm_ && (!sparse() || peer.cut_off));
 }
 
 Detector::Opinion Detector::opinion(const NodeId& node) const {
@@ -152,6 +159,7 @@ bool Detector::left(const NodeId& node) const {
 
 void Detector::turn(TimePoint now) {
     last_turn_ = now;
+    forget_accusations(now);
     if (now >= next_heartbeat_) {
         for (Peer& peer : peers_) {
             const bool due = peer.target || (peer.witness && informs_witness_);
@@ -162,6 +170,7 @@ void Detector::turn(TimePoint now) {
     }
     for (Peer& peer : peers_) look_at(now, peer);
     alarm_ = std::ranges::any_of(peers_, &Peer::unreachable);
+    find_cut_off();
     count_voters();
     schedule(now);
 }
@@ -171,7 +180,8 @@ void Detector::look_at(TimePoint now, Peer& peer) {
     const Duration quiet = stretched(timing_.quiet() * start_factor(peer), stretch_);
     if (!peer.probing && watched(peer) && now - peer.heard >= quiet) {
         start_probe(now, peer);
-        if (!peer.witness) ask(now, peer);
+        // Who could answer for a peer that is cut off?
+        if (!peer.witness && (!sparse() || peer.observed)) ask(now, peer);
     }
     if (!peer.probing) return;
     if (!peer.unreachable && now - *peer.probing >= patience(peer)) give_up(now, peer);
@@ -250,6 +260,7 @@ void Detector::heard(TimePoint now, Peer& peer) {
         tell(peer, wire::SuspicionStep::hears, asker);
     peer.probing.reset();
     peer.asked.reset();
+    peer.reconnecting.reset();
     peer.refused = 0;
     if (!peer.unreachable || planted(Bug::recovery_ignored)) return;
     peer.unreachable = false;
@@ -286,12 +297,17 @@ void Detector::suspicion(TimePoint now, const NodeId& from, const wire::Suspicio
     }
     if (message.step == wire::SuspicionStep::suspected) {
         std::erase_if(peer->hearers, [&](const Hearer& one) { return one.node == from; });
-        const bool refuted = message.counter < peer->counter;
+        const bool refuted = message.counter < peer->counter && refutable(*peer, from, now);
         if (accuser != peer->accusers.end()) {
             accuser->counter = std::max(accuser->counter, message.counter);
+            accuser->at = now;
         } else if (!refuted) {
-            peer->accusers.push_back({.node = from, .counter = message.counter});
+            peer->accusers.push_back({.node = from, .counter = message.counter, .at = now});
         }
+    }
+    if (sparse() && peer->left) {
+        answer_about_leaver(now, *peer);
+        return;
     }
     answer_later(*peer, from);
     start_probe(now, *peer);
@@ -307,7 +323,9 @@ void Detector::refute(TimePoint now, const NodeId& accuser, std::uint64_t counte
     const bool known = counter < counter_;  // the others have it, but heartbeats get lost
     counter_ = std::max(counter_, counter + 1);
     for (Peer& peer : peers_) {
-        if (!peer.left && (!known || peer.node == accuser)) send_heartbeat(now, peer, false);
+        // In a sparse topology, the others hear of it from the neighbours, who say `hears`.
+        const bool all = !known && (!sparse() || peer.observed);
+        if (!peer.left && (all || peer.node == accuser)) send_heartbeat(now, peer, false);
     }
 }
 
@@ -372,7 +390,7 @@ void Detector::tell(const Peer& about, wire::SuspicionStep step, const NodeId& t
 /// The accused hears it too, so that it can refute.
 void Detector::tell_all(const Peer& about, wire::SuspicionStep step) {
     for (const Peer& peer : peers_) {
-        if (!peer.left) tell(about, step, peer.node);
+        if (!peer.left && concerned(peer, about, step)) tell(about, step, peer.node);
     }
 }
 

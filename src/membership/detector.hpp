@@ -9,6 +9,7 @@
 #include "base/identity.hpp"
 #include "base/time.hpp"
 #include "base/view.hpp"
+#include "membership/connections.hpp"
 #include "membership/membership.hpp"
 #include "membership/proposal.hpp"
 #include "wire/messages.hpp"
@@ -35,6 +36,21 @@ struct Timing {
 
 /// Detects which peers a node reaches: sends heartbeats, probes silent peers, and compares its
 /// result with that of the others.
+///
+/// What it costs in a view of n members, with k neighbours each (k = 8 and no relays in a full
+/// mesh). Without failures: k heartbeats per B/5 and node. In a full mesh, a node that finds a
+/// member unreachable asks all others for a sign of life, which takes n^2 messages in the cluster.
+/// In a sparse topology each would open a tunnel, so a node probes only
+///
+/// - its neighbours,
+/// - a member that a neighbour of that member accuses: n tunnels to it, without which no majority
+///   could know whether to vote for its eviction,
+/// - the members that no path leads to except through unreachable ones. After the death of a relay
+///   there are none unless it was the only way; after a partition they are the other side, and a
+///   node must try to reach them before it says that it is in a minority.
+///
+/// A neighbour of a member tells all others that it accuses it. The others tell only those who
+/// count accusations: k (n - 1) + n (k + 5) messages instead of n^2.
 class Detector {
 public:
     Detector(TimePoint now, const Identity& self, const Options& options);
@@ -55,6 +71,11 @@ public:
 
     enum class Opinion : std::uint8_t { reachable, probing, unreachable };
     Opinion opinion(const NodeId& node) const;
+    /// The opinion by which this node votes for or against an eviction: it is `unreachable` only if
+    /// the neighbours of the peer, in a sparse topology, do not contradict.
+    Opinion verdict(const NodeId& node, TimePoint now) const;
+    /// False if this node needs relays to reach a peer, in a sparse topology.
+    bool near(const NodeId& node) const;
     bool hears(const NodeId& node) const;
     /// When this node last heard from a peer, or became its peer.
     TimePoint heard_at(const NodeId& node) const;
@@ -76,6 +97,7 @@ private:
     struct Accuser {
         NodeId node{};
         std::uint64_t counter = 0;
+        TimePoint at{};
     };
     struct Hearer {
         NodeId node{};
@@ -92,6 +114,7 @@ private:
         bool left = false;
         bool unreachable = false;
         bool reported = false;  // as Unreachable
+        bool cut_off = false;   // no path to it, while `alarm_`; in a sparse topology
         unsigned refused = 0;   // packets, since the probe began
         TimePoint heard{};
         TimePoint since{};  // when it became a peer
@@ -99,6 +122,9 @@ private:
         std::uint64_t counter = 0;
         Duration echo{};  // of its last heartbeat
         TimePoint shown{};
+        Connections::Position position{};  // in the view, except for the witness
+        /// When it got new neighbours, since the probe began.
+        std::optional<TimePoint> reconnecting{};
         std::optional<TimePoint> probing{};
         TimePoint next_probe{};
         std::optional<TimePoint> asked{};  // when this node asked the others
@@ -119,6 +145,22 @@ private:
     bool agreed(const Peer& peer, TimePoint now) const;
     static void answer_later(Peer& peer, const NodeId& asker);
 
+    // Sparse topologies.
+    bool sparse() const;
+    void connect(TimePoint now, std::vector<Peer>& peers, const View& view);
+    bool has_new_neighbours(Connections::Position before, const View& view,
+                            const Connections& connections, Connections::Position after) const;
+    const Peer* member_at(Connections::Position position) const;
+    static bool has_a_say(const Peer& neighbour);
+    static bool accuses(const Peer& accuser, const Peer& peer);
+    bool abandoned(const Peer& peer, TimePoint now) const;
+    bool accused_by_neighbours(const Peer& peer) const;
+    bool concerned(const Peer& recipient, const Peer& about, wire::SuspicionStep step) const;
+    bool refutable(const Peer& peer, const NodeId& accuser, TimePoint now) const;
+    void forget_accusations(TimePoint now);
+    void find_cut_off();
+    void answer_about_leaver(TimePoint now, Peer& peer);
+
     void start_probe(TimePoint now, Peer& peer);
     void ask(TimePoint now, Peer& peer);
     void heard(TimePoint now, Peer& peer);
@@ -134,7 +176,10 @@ private:
     Identity self_;
     bool seed_;
     Timing timing_;
+    NeighboursOf neighbours_of_;
     View view_{};
+    Connections connections_{};      // of view_; unknown in a full mesh and at seeds
+    Connections::Position own_ = 0;  // in view_, if `connections_` are known
     std::vector<Peer> peers_{};  // the other members in the order of their ranks, then the witness
     std::uint64_t counter_ = 0;
     /// Of the last heartbeat to any peer. A seed that becomes the witness again, or has another

@@ -13,6 +13,7 @@ TimePoint Detector::heard_at(const NodeId& node) const {
 bool Detector::confirmed(const Peer& peer, TimePoint now) const {
     if (!peer.unreachable) return false;
     if (planted(Bug::eviction_although_heard)) return true;
+    if (!abandoned(peer, now)) return false;
     if (peer.gone || !peer.accusers.empty()) return true;
     if (!peer.asked || now - *peer.asked < patience(peer)) return false;
     // A node that still hears it says so again: this node repeats the question.

@@ -173,8 +173,12 @@ void Membership::State::answer_stranger(const Identity& from, const Message& mes
     probe_all();
 }
 
+/// In a sparse topology only the neighbours. If they know nothing, a ballot asks the others; see
+/// loose_end_at().
 void Membership::State::probe_all() {
-    for (const Member& member : view().members) detector_.probe(now_, member.node);
+    for (const Member& member : view().members) {
+        if (detector_.near(member.node)) detector_.probe(now_, member.node);
+    }
     if (const auto& witness = view().witness) detector_.probe(now_, witness->seed);
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,6 +66,10 @@ struct Silent {
 };
 using Event = std::variant<Decided, Evicted, Minority, Unreachable, Silent>;
 
+/// The neighbours of a member in a view, in any order. Every node must get the same answer for the
+/// same view, and if a member is a neighbour of another one, so must be the other of the first.
+using NeighboursOf = std::function<std::vector<NodeId>(const View& view, const NodeId& member)>;
+
 struct Options {
     /// How long a node may be silent until its failure is certain; every other time follows from
     /// it. Zero: nobody is suspected because of silence, only because of hints.
@@ -73,6 +78,11 @@ struct Options {
     bool seed = false;
     /// Chooses probe order and pauses between ballots.
     std::uint64_t random_seed = 1;
+    /// Of a sparse topology, in which only neighbours are connected and all others need relays.
+    /// Neighbours watch each other, and a member is evicted only if its neighbours do not hear it.
+    /// Called for every member whenever this node adopts a view, and never otherwise. Seeds do not
+    /// need it. Empty: all members are connected, and each watches up to eight others.
+    NeighboursOf neighbours{};
 };
 
 /// The part of a voter's state that a witness must keep on disk.

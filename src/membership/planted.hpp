@@ -35,6 +35,7 @@ enum class Bug : std::uint8_t {
     view_not_resent,           // a member that missed a view never receives it
     self_in_own_quorum_twice,  // a proposer counts its own promise twice
     joiners_forgotten,         // a seed drops its joiners when a ballot fails
+    dead_relay_accuses,        // members that reach another one only through relays may accuse it
     count
 };
 

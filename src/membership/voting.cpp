@@ -151,7 +151,7 @@ Membership::State::Verdict Membership::State::opinion_on(const Member& member,
     if (replaced) return Verdict::agree;
     if (member.node == self_.node) return leaving_ ? Verdict::agree : Verdict::refuse;
     if (left && member.node == pending.from.node) return Verdict::agree;
-    switch (detector_.opinion(member.node)) {
+    switch (detector_.verdict(member.node, now_)) {
         case Detector::Opinion::unreachable:
             return Verdict::agree;
         case Detector::Opinion::probing:

@@ -88,8 +88,12 @@ void MembershipChaos::calm() {
         std::vector<View> views = rules_.proposals();
         views.push_back(*rules_.last());
         views.push_back(newest_known(world_.size()));
-        lost_ = std::ranges::any_of(
-            views, [&](const View& view) { return rules_.running_voters(view) < view.majority(); });
+        lost_ = std::ranges::any_of(views, [&](const View& view) {
+            if (world_.tunnels() != nullptr &&
+                rules_.connected_voters(view, world_.size()) < view.majority())
+                return true;
+            return rules_.running_voters(view) < view.majority();
+        });
         lost_ = lost_ || strands_members(world_.size());
         if (!lost_) rules_.fail("no agreement in the calm phase: " + why);
         return;
@@ -148,12 +152,17 @@ void MembershipChaos::last_failure() {
     world_.refuse_packets = kind == 1;
     change([&] { kind == 2 ? world_.pause(machine) : world_.kill(machine); });
     if (kind == 0) {
-        for (const std::size_t other : members())
-            world_.hint(other, machine, membership::Hint::gone);
+        notice_death(machine, 1);
         limit = running.size() > 2 ? budget / 4 : budget;
     }
     if (kind == 1) limit = running.size() > 2 ? budget * 45 / 100 : budget;
     limit += world_.settings().delay * 32;
+    // The others give the member up a little later than its neighbours, and tunnels through it do
+    // not work at first.
+    if (world_.tunnels() != nullptr) {
+        limit += world_.settings().delay * 96 + budget / 10;
+        if (kind < 2) limit += world_.settings().tunnels.most_reroute;
+    }
     if (kind == 3) replay_heartbeats(machine);
     const bool noticed = world_.run_until_done(limit, [&] {
         if (!rules_.failure().empty()) return true;

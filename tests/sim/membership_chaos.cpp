@@ -3,10 +3,18 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sim/membership_topology.hpp"
+
 namespace nexar::testing {
 namespace {
 
-MembershipWorld::Settings random_settings(Random& random) {
+MembershipTunnels::Settings random_tunnels(Random& random, const routing::Topology& topology) {
+    return {.neighbours = neighbours_under(topology),
+            .break_lanes = random.chance(0.5),
+            .same_relays = random.chance(0.5)};
+}
+
+MembershipWorld::Settings random_settings(Random& random, const routing::Topology& topology) {
     MembershipWorld::Settings settings;
     constexpr std::array kBudgets = {500ms, 1000ms, 2000ms};
     settings.budget = kBudgets[random.below(kBudgets.size())];
@@ -17,6 +25,9 @@ MembershipWorld::Settings random_settings(Random& random) {
     settings.duplicate = random.chance(0.5) ? 0.2 * random.uniform() : 0;
     settings.late = random.chance(0.5) ? settings.budget / 4 : Duration::zero();
     settings.crash_before_keeping = random.chance(0.3) ? 0.05 : 0;
+    if (topology == routing::Topology()) return settings;
+    settings.tunnels = random_tunnels(random, topology);
+    settings.delay /= 2;  // of each hop
     return settings;
 }
 
@@ -27,7 +38,8 @@ std::size_t random_members(Random& random) {
 }
 
 MembershipWorld& formed(MembershipWorld& world, Random& random) {
-    const std::size_t members = random_members(random);
+    const bool sparse = world.tunnels() != nullptr;
+    const std::size_t members = sparse ? 5 + random.below(12) : random_members(random);
     world.form(members, 1 + random.below(2));
     return world;
 }
@@ -35,8 +47,10 @@ MembershipWorld& formed(MembershipWorld& world, Random& random) {
 }  // namespace
 
 // Braces: the order of the draws must not depend on the compiler.
-MembershipChaos::MembershipChaos(std::uint64_t seed)
-    : plan_(seed), world_{plan_.next(), random_settings(plan_)}, rules_(formed(world_, plan_)) {}
+MembershipChaos::MembershipChaos(std::uint64_t seed, const routing::Topology& topology)
+    : plan_(seed),
+      world_{plan_.next(), random_settings(plan_, topology)},
+      rules_(formed(world_, plan_)) {}
 
 Duration MembershipChaos::between(Duration least, Duration most) {
     return least + Duration(static_cast<Duration::rep>(
@@ -84,7 +98,9 @@ bool MembershipChaos::may_lose(std::size_t machine) const {
                             view.witness->incarnation == self.incarnation);
         if (votes && running > 0) --running;
         // Candidates that were admitted but do not run yet may never do so.
-        return running >= view.majority();
+        if (running < view.majority()) return false;
+        return world_.tunnels() == nullptr ||
+               rules_.connected_voters(view, machine) >= view.majority();
     });
 }
 
@@ -95,8 +111,15 @@ bool MembershipChaos::strands_members(std::size_t machine) const {
         const auto& one = world_.at(i);
         return i != machine && one.running && !one.evicted && one.self.node == node;
     };
+    std::uint64_t relays = 0;
+    for (const std::size_t i : members()) {
+        if (i != machine) relays |= std::uint64_t{1} << i;
+    }
     return std::ranges::any_of(members(), [&](std::size_t i) {
         if (i == machine) return false;
+        const std::uint64_t reached = world_.tunnels() == nullptr
+                                          ? ~std::uint64_t{0}
+                                          : world_.tunnels()->reach_uncut(i, relays);
         const View& view = world_.at(i).membership->view();
         std::size_t voters = 0;
         bool told = false;
@@ -104,6 +127,7 @@ bool MembershipChaos::strands_members(std::size_t machine) const {
             const std::size_t other = world_.index_of(node);
             if (!runs(other, node)) return;
             const auto& one = world_.at(other);
+            if (!one.seed && (reached >> other & 1U) == 0) return;
             const bool same = one.self.incarnation == incarnation;
             if (same && votes) ++voters;
             if (same || one.seed) told = told || one.membership->view().epoch > view.epoch;
@@ -147,6 +171,7 @@ ChaosResult MembershipChaos::run() {
 
 void MembershipChaos::fault() {
     ++faults_;
+    if (world_.tunnels() != nullptr && chance(0.1)) return kill_relays();
     switch (below(18)) {
         case 0:
         case 1:
@@ -188,11 +213,7 @@ void MembershipChaos::kill_member() {
     const std::size_t machine = one_of(running);
     if (!may_lose(machine)) return pause_member();
     change([&] { world_.kill(machine); });
-    if (chance(0.4)) {
-        for (const std::size_t other : members()) {
-            if (chance(0.8)) world_.hint(other, machine, membership::Hint::gone);
-        }
-    }
+    if (chance(0.4)) notice_death(machine, 0.8);
     world_.refuse_packets = chance(0.3);
     if (chance(0.3)) replay_heartbeats(machine);
     if (!chance(0.7)) return;
@@ -202,6 +223,30 @@ void MembershipChaos::kill_member() {
         world_.new_incarnation(machine);
         candidates_.push_back({.machine = machine});
     });
+}
+
+/// A host notices that a process has ended; in a sparse topology it matters only to neighbours.
+void MembershipChaos::notice_death(std::size_t machine, double probability) {
+    for (const std::size_t other : members()) {
+        if (chance(probability) && world_.near(other, machine))
+            world_.hint(other, machine, membership::Hint::gone);
+    }
+}
+
+/// Two neighbours of a member end at once, and all their neighbours notice it: the tunnels to the
+/// member do not work for a while.
+void MembershipChaos::kill_relays() {
+    const std::vector<std::size_t> running = members();
+    if (world_.tunnels() == nullptr || running.size() < 4) return kill_member();
+    const std::size_t machine = one_of(running);
+    std::vector<std::size_t> killed;
+    for (const std::size_t other : running) {
+        if (other == machine || killed.size() == 2) continue;
+        if (!world_.near(machine, other) || !may_lose(other)) continue;
+        change([&] { world_.kill(other); });
+        killed.push_back(other);
+    }
+    for (const std::size_t one : killed) notice_death(one, 1);
 }
 
 void MembershipChaos::kill_seed() {
@@ -245,7 +290,8 @@ void MembershipChaos::close_member() {
     rules_.leaves(machine);
     change([&] { world_.kill(machine); });
     for (const std::size_t other : members()) {
-        if (!world_.is_cut(machine, other)) world_.hint(other, machine, membership::Hint::left);
+        if (!world_.is_cut(machine, other) && world_.near(machine, other))
+            world_.hint(other, machine, membership::Hint::left);
     }
 }
 

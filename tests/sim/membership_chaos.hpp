@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "routing/topology.hpp"
 #include "sim/membership_rules.hpp"
 #include "sim/membership_world.hpp"
 
@@ -23,10 +24,11 @@ struct ChaosResult {
 };
 
 /// A cluster under random faults for 60 virtual seconds, then a calm phase in which it must
-/// converge and notice one more failure in time. The same seed gives the same run.
+/// converge and notice one more failure in time. The same seed gives the same run. Under a sparse
+/// topology, clusters begin with 5 to 16 members.
 class MembershipChaos {
 public:
-    explicit MembershipChaos(std::uint64_t seed);
+    explicit MembershipChaos(std::uint64_t seed, const routing::Topology& topology = {});
     ChaosResult run();
 
 private:
@@ -57,6 +59,8 @@ private:
 
     void fault();
     void kill_member();
+    void kill_relays();
+    void notice_death(std::size_t machine, double probability);
     void kill_seed();
     void restart_seed(std::size_t machine, bool intact);
     void close_member();

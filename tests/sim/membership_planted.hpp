@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "membership/planted.hpp"
+#include "routing/topology.hpp"
 #include "sim/membership_chaos.hpp"
 
 namespace nexar::testing {
@@ -15,6 +16,7 @@ struct PlantedBug {
     membership::Bug bug{};
     std::string_view name{};
     std::uint64_t seed = 1;  // of a run that finds it
+    std::string_view topology = "full";
 };
 
 // When the layer or the simulation changes, membership_planted_soak_tests prints other seeds.
@@ -46,14 +48,17 @@ inline constexpr std::array kPlantedBugs = std::to_array<PlantedBug>({
     {membership::Bug::view_not_resent, "view_not_resent", 1},
     {membership::Bug::self_in_own_quorum_twice, "self_in_own_quorum_twice", 20},
     {membership::Bug::joiners_forgotten, "joiners_forgotten", 23},
+    {membership::Bug::dead_relay_accuses, "dead_relay_accuses", 25, "hypercube"},
 });
 
 /// What a run of this seed finds if the layer has the bug. A seed that fails anyway finds nothing.
-inline std::optional<std::string> finding(membership::Bug bug, std::uint64_t seed) {
-    membership::planted_bug = bug;
-    std::string failure = MembershipChaos(seed).run().failure;
+inline std::optional<std::string> finding(const PlantedBug& planted, std::uint64_t seed) {
+    const routing::Topology topology = routing::Topology::parse(planted.topology).value();
+    membership::planted_bug = planted.bug;
+    std::string failure = MembershipChaos(seed, topology).run().failure;
     membership::planted_bug = membership::Bug::none;
-    if (failure.empty() || !MembershipChaos(seed).run().failure.empty()) return std::nullopt;
+    if (failure.empty() || !MembershipChaos(seed, topology).run().failure.empty())
+        return std::nullopt;
     return failure;
 }
 

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <vector>
 
 #include "sim/membership_planted.hpp"
+#include "sim/membership_relays.hpp"
 
 namespace nexar::testing {
 namespace {
@@ -16,16 +18,23 @@ INSTANTIATE_TEST_SUITE_P(Membership, Planted, ::testing::ValuesIn(kPlantedBugs),
 
 TEST_P(Planted, bug_is_found) {
     constexpr std::uint64_t kOtherSeeds = 100;
-    const auto& [bug, name, known] = GetParam();
+    const PlantedBug& bug = GetParam();
     for (std::uint64_t i = 0; i <= kOtherSeeds; ++i) {
-        const std::uint64_t seed = i == 0 ? known : i;
+        const std::uint64_t seed = i == 0 ? bug.seed : i;
         const std::optional<std::string> found = finding(bug, seed);
         if (!found) continue;
-        std::printf("%s: found by seed %llu: %s\n", name.data(),
+        std::printf("%s: found by seed %llu: %s\n", bug.name.data(),
                     static_cast<unsigned long long>(seed), found->c_str());
         return;
     }
-    FAIL() << name << " was not found by seed " << known << " or seeds 1 to " << kOtherSeeds;
+    FAIL() << bug.name << " was not found by seed " << bug.seed << " or seeds 1 to " << kOtherSeeds;
+}
+
+TEST(PlantedRelays, member_behind_dead_relays_is_evicted_if_its_neighbours_have_no_say) {
+    EXPECT_TRUE(evicted_behind_dead_relays().empty());
+    membership::planted_bug = membership::Bug::dead_relay_accuses;
+    EXPECT_EQ(evicted_behind_dead_relays(), std::vector<std::size_t>{15});
+    membership::planted_bug = membership::Bug::none;
 }
 
 }  // namespace

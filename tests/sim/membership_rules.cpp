@@ -69,22 +69,65 @@ std::vector<View> MembershipRules::proposals() const {
     return views;
 }
 
-bool MembershipRules::bad(std::size_t a, std::size_t b) const {
-    const auto& one = world_.at(a);
-    const auto& other = world_.at(b);
-    if (!one.running || !other.running || one.paused || other.paused) return true;
-    if (one.slow > Duration::zero() || other.slow > Duration::zero()) return true;
+bool MembershipRules::sick(std::size_t machine) const {
+    const auto& one = world_.at(machine);
+    return !one.running || one.paused || one.slow > Duration::zero();
+}
+
+/// The members that this one reaches through healthy ones, a bit for each; in a sparse topology.
+std::uint64_t MembershipRules::reached_by(std::size_t member) const {
+    if (world_.tunnels() == nullptr) return 0;
+    std::uint64_t healthy = world_.tunnels()->relaying();
+    for (std::size_t i = 0; i < world_.size(); ++i) {
+        if (sick(i)) healthy &= ~(std::uint64_t{1} << i);
+    }
+    return world_.tunnels()->reach(member, healthy);
+}
+
+bool MembershipRules::bad(std::size_t a, std::size_t b, std::uint64_t reached) const {
+    if (sick(a) || sick(b)) return true;
+    const bool relayed = world_.tunnels() != nullptr && !world_.at(a).seed && !world_.at(b).seed;
+    if (relayed) return (reached >> b & 1U) == 0;
     return a != b && (world_.is_cut(a, b) || world_.is_cut(b, a));
 }
 
 void MembershipRules::health_changes() {
     for (std::size_t a = 0; a < world_.size(); ++a) {
+        const std::uint64_t reached = reached_by(a);
         for (std::size_t b = 0; b < world_.size(); ++b) {
-            if (bad(a, b)) last_bad_[a * kMost + b] = world_.now();
+            if (bad(a, b, reached)) last_bad_[a * kMost + b] = world_.now();
             const bool across = side_.contains(a) != side_.contains(b);
             if (across && !world_.is_cut(a, b)) side_.clear();
         }
     }
+}
+
+std::size_t MembershipRules::connected_voters(const View& view, std::size_t without) const {
+    const auto runs = [&](const NodeId& node, Incarnation incarnation) {
+        const std::size_t index = world_.index_of(node);
+        const auto& machine = world_.at(index);
+        return index != without && machine.running && !machine.evicted &&
+               machine.self.incarnation == incarnation;
+    };
+    std::map<NodeId, std::vector<NodeId>> neighbours;  // of those that run
+    for (const Member& member : view.members) {
+        if (runs(member.node, member.incarnation))
+            neighbours[member.node] = world_.settings().tunnels.neighbours(view, member.node);
+    }
+    std::size_t most = 0;
+    std::set<NodeId> found;
+    for (const auto& start : neighbours) {
+        std::vector<NodeId> side{start.first};
+        if (!found.insert(start.first).second) continue;
+        for (std::size_t i = 0; i < side.size(); ++i) {
+            for (const NodeId& next : neighbours[side[i]]) {
+                if (neighbours.contains(next) && found.insert(next).second) side.push_back(next);
+            }
+        }
+        most = std::max(most, side.size());
+    }
+    const bool votes = view.members.size() % 2 == 0 && view.witness;
+    return most + (votes && runs(view.witness->seed, view.witness->incarnation) ? 1 : 0);
 }
 
 bool MembershipRules::good_since(std::size_t a, std::size_t b, TimePoint since) const {
@@ -114,8 +157,11 @@ void MembershipRules::message(const membership::Outgoing& outgoing) {
 }
 
 void MembershipRules::event(std::size_t machine, const membership::Event& event) {
-    if (const auto* const decided = std::get_if<membership::Decided>(&event))
+    if (const auto* const decided = std::get_if<membership::Decided>(&event)) {
+        // The links to its new neighbours come up after this.
+        if (world_.tunnels() != nullptr) health_changes();
         commit(machine, decided->view);
+    }
     if (const auto* const evicted = std::get_if<membership::Evicted>(&event)) {
         const Identity& self = world_.at(machine).self;
         if (contains(evicted->view, {.node = self.node, .incarnation = self.incarnation}))

@@ -14,7 +14,8 @@ namespace nexar::testing {
 
 /// Checks the promises P2, P4 and P5 (one list per epoch, nobody evicted who is reachable, never
 /// two sides) on everything that happens in a world, and that ranks and tokens are granted once.
-/// Shares no code with the layer that it checks.
+/// In a sparse topology, two members reach each other if there is a path of members that do not
+/// fail. Shares no code with the layer that it checks.
 class MembershipRules {
 public:
     explicit MembershipRules(MembershipWorld& world);
@@ -37,6 +38,9 @@ public:
     const View* committed(Epoch epoch) const;
     /// The number of voters of this view that run, with their incarnation.
     std::size_t running_voters(const View& view) const;
+    /// The largest number of them that reach each other through members if all links work; in a
+    /// sparse topology. Without one machine, unless `without` is the number of machines.
+    std::size_t connected_voters(const View& view, std::size_t without) const;
     std::size_t most_joined() const { return granted_.size(); }
     bool removed(const Identity& who) const {
         return removed_.contains({who.node, who.incarnation});
@@ -58,7 +62,10 @@ private:
     void check_step(const View& old, const View& next);
     void check_joined(const View& old, const View& next);
     void check_removed(const View& old, const View& next);
-    bool bad(std::size_t a, std::size_t b) const;
+    bool sick(std::size_t machine) const;
+    std::uint64_t reached_by(std::size_t member) const;
+    bool bad(std::size_t a, std::size_t b, std::uint64_t reached) const;
+    bool bad(std::size_t a, std::size_t b) const { return bad(a, b, reached_by(a)); }
     bool reachable_by_majority(std::size_t machine, const View& view, TimePoint since) const;
     bool good_since(std::size_t a, std::size_t b, TimePoint since) const;
 

@@ -13,7 +13,8 @@ namespace nexar::testing {
 inline constexpr unsigned kMostFailures = 8;
 
 /// Runs seeds until several fail.
-inline void expect_clean(std::uint64_t first, std::uint64_t seeds) {
+inline void expect_clean(std::uint64_t first, std::uint64_t seeds,
+                         const routing::Topology& topology = {}) {
     const auto began = std::chrono::steady_clock::now();
     std::uint64_t faults = 0;
     std::uint64_t epochs = 0;
@@ -21,11 +22,12 @@ inline void expect_clean(std::uint64_t first, std::uint64_t seeds) {
     Duration slowest{};
     unsigned failed = 0;
     for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
-        const ChaosResult result = MembershipChaos(seed).run();
+        const ChaosResult result = MembershipChaos(seed, topology).run();
         if (!result.failure.empty() && ++failed > kMostFailures) return;
         EXPECT_EQ(result.failure, "")
             << "seed " << seed << "; replay with: NEXAR_TEST_SEED=" << seed
-            << " membership_sim_tests --gtest_filter=MembershipChaos.one_seed_twice";
+            << " membership_sim_tests --gtest_filter=*one_seed_twice*, topology "
+            << topology.text();
         faults += result.faults;
         epochs += result.epochs;
         lost += result.majority_lost ? 1 : 0;

@@ -27,6 +27,8 @@ NodeId random_node(Random& random) {
 MembershipWorld::MembershipWorld(std::uint64_t seed, const Settings& settings)
     : settings_(settings), random_(seed), now_(TimePoint{} + 1s), paths_(kMost * kMost) {
     machines_.reserve(kMost);
+    if (settings.tunnels.neighbours)
+        tunnels_ = std::make_unique<MembershipTunnels>(settings.tunnels);
     const char* const level = std::getenv("NEXAR_SIM_TRACE");
     if (level != nullptr) verbose_ = std::atoi(level);
 }
@@ -78,10 +80,13 @@ void MembershipWorld::start(std::size_t index, const membership::Vote& known) {
     machine.view = known.view;
     machine.unreachable.clear();
     machine.busy_until = now_;
+    place_links(index);
     machine.membership = std::make_unique<membership::Membership>(
         now_, machine.self, known,
-        membership::Options{
-            .budget = settings_.budget, .seed = machine.seed, .random_seed = random_.next()});
+        membership::Options{.budget = settings_.budget,
+                            .seed = machine.seed,
+                            .random_seed = random_.next(),
+                            .neighbours = settings_.tunnels.neighbours});
     drain(index);
 }
 
@@ -93,6 +98,10 @@ void MembershipWorld::kill(std::size_t index) {
     machine.wakeup.reset();
     for (const std::size_t parcel : machine.inbox) free_parcels_.push_back(parcel);
     machine.inbox.clear();
+    if (tunnels_) {
+        tunnels_->set_relaying(now_, index, false);
+        tunnels_->close(index);
+    }
     const bool flush = random_.chance(0.5);  // what it has sent still arrives
     for (std::size_t other = 0; other < machines_.size(); ++other) {
         if (!flush) ++path(index, other).link;
@@ -108,6 +117,7 @@ void MembershipWorld::new_incarnation(std::size_t index) {
 void MembershipWorld::pause(std::size_t index) {
     if (verbose_ > 0) say(index, "is stopped");
     machines_[index].paused = true;
+    if (tunnels_) tunnels_->set_relaying(now_, index, false);
 }
 
 void MembershipWorld::resume(std::size_t index) {
@@ -115,6 +125,7 @@ void MembershipWorld::resume(std::size_t index) {
     if (!machine.running || !machine.paused) return;
     if (verbose_ > 0) say(index, "continues");
     machine.paused = false;
+    if (tunnels_) tunnels_->set_relaying(now_, index, !machine.seed && !machine.evicted);
     if (random_.chance(0.5)) wake(index);
     while (machine.running && !machine.paused && !machine.inbox.empty()) {
         const std::size_t parcel = machine.inbox.front();
@@ -133,6 +144,7 @@ void MembershipWorld::cut(std::size_t from, std::size_t to, bool cut) {
         ++path(to, from).link;  // a link needs both directions
     }
     one.cut = cut;
+    if (tunnels_) tunnels_->set_cut(now_, from, to, cut);
 }
 
 void MembershipWorld::cut_both(std::size_t a, std::size_t b, bool value) {
@@ -142,7 +154,12 @@ void MembershipWorld::cut_both(std::size_t a, std::size_t b, bool value) {
 
 void MembershipWorld::heal() {
     if (verbose_ > 0) say(0, "all paths work");
-    for (Path& one : paths_) one.cut = false;
+    for (std::size_t a = 0; a < machines_.size(); ++a) {
+        for (std::size_t b = 0; b < machines_.size(); ++b) {
+            path(a, b).cut = false;
+            if (tunnels_) tunnels_->set_cut(now_, a, b, false);
+        }
+    }
 }
 
 void MembershipWorld::call_at(TimePoint when, std::function<void()> call) {
@@ -263,7 +280,10 @@ void MembershipWorld::drain(std::size_t index) {
                 });
                 machine.view = decided->view;
             }
-            if (std::holds_alternative<membership::Evicted>(*event)) machine.evicted = true;
+            if (std::holds_alternative<membership::Evicted>(*event)) {
+                machine.evicted = true;
+                if (tunnels_) tunnels_->set_relaying(now_, index, false);
+            }
             if (const auto* const side = std::get_if<membership::Minority>(&*event))
                 machine.minority = side->minority;
             if (const auto* const pair = std::get_if<membership::Unreachable>(&*event)) {
@@ -271,6 +291,7 @@ void MembershipWorld::drain(std::size_t index) {
                 if (pair->unreachable) machine.unreachable.push_back(pair->node);
             }
             if (watcher_) watcher_(index, *event);
+            if (std::holds_alternative<membership::Decided>(*event)) place_links(index);
         }
         while (auto outgoing = one.poll_outgoing()) post(index, std::move(*outgoing));
         again = false;

@@ -11,6 +11,7 @@
 
 #include "base/random.hpp"
 #include "membership/membership.hpp"
+#include "sim/membership_tunnels.hpp"
 
 namespace nexar::testing {
 
@@ -18,7 +19,8 @@ using namespace std::chrono_literals;
 
 /// Members and seeds of a cluster on virtual time: each a real Membership, connected by a network
 /// whose delays, losses and cuts follow from one seed. Lanes are reliable and ordered until the
-/// path is cut; heartbeats are datagrams.
+/// path is cut; heartbeats are datagrams. In a sparse topology, only neighbours and seeds are
+/// connected directly.
 class MembershipWorld {
 public:
     struct Settings {
@@ -30,6 +32,7 @@ public:
         Duration late = 0ms;   // datagrams may overtake each other by up to this time
         /// Of a witness, between a vote and its write to disk.
         double crash_before_keeping = 0;
+        MembershipTunnels::Settings tunnels{};
     };
     struct Machine {
         Identity self{};
@@ -80,6 +83,10 @@ public:
     void cut_both(std::size_t a, std::size_t b, bool cut);
     bool is_cut(std::size_t from, std::size_t to) const { return path(from, to).cut; }
     void heal();
+    /// The paths of a sparse topology; nullptr: the topology is not sparse.
+    const MembershipTunnels* tunnels() const { return tunnels_.get(); }
+    /// True if messages between two machines need no relay, or if the topology is not sparse.
+    bool near(std::size_t a, std::size_t b) const;
     /// After a call to a machine's Membership: takes what it wants to send or report.
     void drain(std::size_t index);
     void hint(std::size_t index, std::size_t about, membership::Hint hint);
@@ -109,6 +116,8 @@ private:
         Identity sender{};
         bool from_seed = false;
         std::uint64_t link = 0;  // of a lane message: lost if the link broke
+        bool relayed = false;    // so a cut between the ends does not matter
+        bool late = false;       // lost if there is no path any more
         membership::Message message{};
     };
     struct Path {
@@ -139,15 +148,22 @@ private:
     void note(std::uint64_t value);
     void say(std::size_t index, const std::string& text) const;
     Duration any_delay(bool datagram);
+    Duration any_delay(bool datagram, std::size_t hops);
+    std::optional<MembershipTunnels::Way> way(std::size_t from, std::size_t to, bool datagram);
+    bool lost(const Parcel& parcel) const;
+    void send(std::size_t from, std::size_t to, const MembershipTunnels::Way& way,
+              membership::Message&& message);
+    void place_links(std::size_t index);
     std::size_t new_parcel();
 
-    static constexpr std::size_t kMost = 64;  // machines
+    static constexpr std::size_t kMost = MembershipTunnels::kMost;  // machines
 
     Settings settings_;
     Random random_;
     TimePoint now_{};
     std::vector<Machine> machines_{};
     std::vector<Path> paths_;
+    std::unique_ptr<MembershipTunnels> tunnels_{};
     std::vector<Entry> queue_{};  // a heap
     std::vector<Parcel> parcels_{};
     std::vector<std::size_t> free_parcels_{};
