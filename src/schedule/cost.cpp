@@ -168,7 +168,11 @@ constexpr std::array kFormulas{
     Entry{Collective::broadcast, "spanning_tree",
           [](const Terms& t) { return t.along_tree(false); }},
     Entry{Collective::all_gather, "spanning_tree",
-          [](const Terms& t) { return t.packed_along_tree() + t.along_tree(false); }},
+          [](const Terms& t) {
+              // Two messages for each child: the chunks before its own, and those after it.
+              return t.packed_along_tree() + t.along_tree(false) +
+                     (t.stretches->shape.depth + t.stretches->shape.turns) * t.edge.per_message;
+          }},
     Entry{Collective::gather, "spanning_tree", through_tree},
     Entry{Collective::scatter, "spanning_tree", through_tree},
     Entry{Collective::barrier, "spanning_tree",

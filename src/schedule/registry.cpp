@@ -34,7 +34,7 @@ constexpr Traits kOrder{.keeps_order = true};
 constexpr Traits kOrderSegments{.keeps_order = true, .segments = true};
 constexpr Traits kGivenTree{.needs_tree = true};
 constexpr Traits kGivenTreeSegments{.segments = true, .needs_tree = true};
-constexpr Traits kGivenTreeCounts{.takes_counts = true, .segments = true, .needs_tree = true};
+constexpr Traits kGivenTreeCounts{.takes_counts = true, .needs_tree = true};
 
 /// In memory, all folds follow the canonical tree.
 constexpr Traits in_memory(Puts puts, std::uint32_t stages = 1) {

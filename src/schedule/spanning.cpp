@@ -9,7 +9,7 @@
 //     all_reduce, barrier    the reduce, then the broadcast
 //     scatter                0 -314-> 3, 0 -2-> 2, then 3 -1-> 1, 3 -4-> 4
 //     gather                 1 -1-> 3, 4 -4-> 3, then 2 -2-> 0, 3 -314-> 0
-//     all_gather             the gather, then the broadcast
+//     all_gather             the gather, then the broadcast of all chunks
 //
 // All take d steps, or twice as many, where recursive doubling takes log2(n) steps of several hops.
 // Chosen for small vectors; in segments also for larger ones. Folds do not keep the order of ranks.
@@ -182,12 +182,30 @@ Schedule scatter(const Request& request) {
     return std::move(builder).build();
 }
 
-// The gather to rank 0, then the broadcast, which runs in segments.
+// The gather to rank 0, then a broadcast in which every rank gets the chunks before its own and
+// those after it. Ranks of the tree send S once per child.
 Schedule all_gather(const Request& request) {
+    const SpanningTree& tree = tree_of(request);
+    const Slice in = input_of(request);
     const Slice out = output_of(request);
-    Builder builder(request.segment);
-    gather_up(builder, request, input_of(request), out);
-    pass_down(builder, request, out);
+    const std::uint32_t rank = request.rank;
+    const auto before = [&](std::uint32_t owner) {
+        return chunk_range(out, request.chunks, 0, owner);
+    };
+    const auto after = [&](std::uint32_t owner) {
+        return chunk_range(out, request.chunks, owner + 1, request.world);
+    };
+    Builder builder;
+    gather_up(builder, request, in, out);
+    if (rank != tree.root()) {
+        builder.copy(in, chunk(out, request.chunks, rank));
+        builder.receive(tree.parent(rank), before(rank));
+        builder.receive(tree.parent(rank), after(rank));
+    }
+    for (const std::uint32_t child : tree.children(rank)) {
+        builder.send(child, before(child));
+        builder.send(child, after(child));
+    }
     return std::move(builder).build();
 }
 

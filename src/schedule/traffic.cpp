@@ -167,7 +167,9 @@ constexpr std::array kTrafficFormulas{
     TrafficEntry{Collective::reduce, "spanning_tree", fold_to_one},
     TrafficEntry{Collective::broadcast, "spanning_tree", whole_to_each},
     TrafficEntry{Collective::all_gather, "spanning_tree",
-                 [](const TrafficTerms& t) { return by_given_tree(t) + whole_to_each(t); }},
+                 [](const TrafficTerms& t) {
+                     return by_given_tree(t) + t.sent(2 * (t.n - 1), (t.S - t.c) / 2);
+                 }},
     TrafficEntry{Collective::gather, "spanning_tree", by_given_tree},
     TrafficEntry{Collective::scatter, "spanning_tree", by_given_tree},
     TrafficEntry{Collective::barrier, "spanning_tree",
