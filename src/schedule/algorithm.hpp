@@ -6,6 +6,7 @@
 
 #include "schedule/request.hpp"
 #include "schedule/schedule.hpp"
+#include "schedule/stretch.hpp"
 
 namespace nexar::schedule {
 
@@ -36,7 +37,7 @@ struct Traits {
     bool takes_counts = false;  // supports the v-variants: chunks of different sizes
     bool segments = false;      // pipelines in pieces of Request::segment
     std::uint32_t window = 0;   // most messages in flight in each direction; 0: no limit
-    bool needs_tree = false;    // the caller must fill in Request::tree
+    bool needs_tree = false;    // for sparse topologies: uses Request::tree
     Medium medium = Medium::messages;
     std::uint32_t stages = 1;  // in memory: the number of stages of messages
     Puts puts = Puts::nothing;
@@ -51,6 +52,7 @@ struct Algorithm {
     std::string_view name;
     Traits traits;
     Schedule (*build)(const Request& request);
+    Peers peers = Peers::few;
 };
 
 /// What an algorithm guarantees for ranks that are spread over hosts like this. A two-level

@@ -27,8 +27,9 @@ Schedule ring(const Request& request) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
     Builder builder(request.segment);
+    builder.among(request.order.ranks());
     builder.copy(in, chunk(out, request.chunks, request.rank));
-    ring_all_gather(builder, {request.chunks, request.rank}, in, out);
+    ring_all_gather(builder, ring_of(request), in, out);
     return std::move(builder).build();
 }
 

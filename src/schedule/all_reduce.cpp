@@ -21,8 +21,9 @@ namespace {
 Schedule ring_in_segments(const Request& request, std::uint64_t segment) {
     const Slice in = input_of(request);
     const Slice out = output_of(request);
-    const Ring ring{request.chunks, request.rank};
+    const Ring ring = ring_of(request);
     Builder builder(segment);
+    builder.among(request.order.ranks());
     if (request.world == 1) builder.copy(in, out);
     ring_reduce_scatter(builder, ring, in, RingPlaces(out));
     ring_all_gather(builder, ring, chunk(out, request.chunks, request.rank), out);
@@ -108,11 +109,13 @@ Schedule reduce_scatter_all_gather(const Request& request) {
     } else {
         const Halving halving(request.world, request.rank);
         HalvingReduceScatter{halving, request.chunks, in, {out, 0}, own}.add_to(builder);
-        ring_all_gather(builder, {request.chunks, request.rank}, own, out,
-                        [&](std::uint32_t rank, std::uint32_t i) {
-                            const Halving there(request.world, rank);
-                            return there.is_leader() && there.block() == there.tree().group_of(i);
-                        });
+        builder.among(request.order.ranks());
+        ring_all_gather(
+            builder, ring_of(request), own, out, [&](std::uint32_t at, std::uint32_t other) {
+                const Halving there(request.world, request.order.rank_at(at));
+                const std::uint32_t owner = request.order.rank_at(other);
+                return there.is_leader() && there.block() == there.tree().group_of(owner);
+            });
     }
     return std::move(builder).build();
 }

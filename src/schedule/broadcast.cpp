@@ -1,10 +1,11 @@
 // Broadcast: every rank gets the root's vector.
 //
 // Algorithms: flat (few ranks, small vectors), binomial tree (small and medium vectors), scatter
-// and all-gather (large vectors), chain (large vectors), spanning tree (sparse topologies).
+// and all-gather (large vectors), chain (large vectors); spanning.cpp has the spanning tree.
 //
-// Terms: `position` is the distance of a rank from the root, modulo the world; `out` is the vector,
-// full at the root from the start. n = world, S = elements of the vector.
+// Terms: `position` is the distance of a rank from the root, modulo the world; scatter_all_gather
+// and chain count it in the order of the request. `out` is the vector, full at the root from the
+// start. n = world, S = elements of the vector.
 
 #include "schedule/broadcast.hpp"
 
@@ -55,16 +56,18 @@ Schedule binomial(const Request& request) {
 Schedule scatter_all_gather(const Request& request) {
     const Slice out = output_of(request);
     const Chunks& chunks = request.chunks;
-    const Binomial tree(request.world, request.root);
-    const std::uint32_t position = tree.position(request.rank);
+    const RankOrder& order = request.order;
+    const Binomial tree(request.world, order.position_of(request.root));
+    const std::uint32_t position = tree.position(order.position_of(request.rank));
     const auto subtree = [&](std::uint32_t at) {
         return chunk_range(out, chunks, at, at + tree.size(at));
     };
     Builder builder;
+    builder.among(order.ranks());
     if (position != 0) builder.receive(tree.rank(Binomial::parent(position)), subtree(position));
     for (std::uint32_t d = tree.first_child(position); d > 0; d /= 2)
         builder.send(tree.rank(position + d), subtree(position + d));
-    ring_all_gather(builder, {chunks, position, request.root}, chunk(out, chunks, position), out,
+    ring_all_gather(builder, {chunks, position, tree.rank(0)}, chunk(out, chunks, position), out,
                     [&](std::uint32_t at, std::uint32_t i) { return i - at < tree.size(at); });
     return std::move(builder).build();
 }
@@ -78,25 +81,12 @@ Schedule scatter_all_gather(const Request& request) {
 Schedule chain(const Request& request) {
     const Slice out = output_of(request);
     const std::uint32_t world = request.world;
-    const std::uint32_t position = distance(request.root, request.rank, world);
+    const std::uint32_t own = request.order.position_of(request.rank);
+    const std::uint32_t position = distance(request.order.position_of(request.root), own, world);
     Builder builder(request.segment);
-    if (position != 0) builder.receive(around(request.rank, world - 1, world), out);
-    if (position + 1 < world) builder.send(around(request.rank, 1, world), out);
-    return std::move(builder).build();
-}
-
-// Spanning tree: each rank forwards the vector, in segments, to its children in the tree that
-// Request::tree describes.
-//
-//     world 4, 0 with child 3, 3 with children 1 and 2    0 -> 3, then 3 -> 1 and 3 -> 2
-//
-// Each rank sends S once per child; the number of steps is the depth of the tree. For sparse
-// topologies, where not every pair of ranks has a link: never chosen in a fully connected cluster.
-Schedule spanning_tree(const Request& request) {
-    const Slice out = output_of(request);
-    Builder builder(request.segment);
-    if (request.tree.parent) builder.receive(*request.tree.parent, out);
-    for (const std::uint32_t child : request.tree.children) builder.send(child, out);
+    builder.among(request.order.ranks());
+    if (position != 0) builder.receive(around(own, world - 1, world), out);
+    if (position + 1 < world) builder.send(around(own, 1, world), out);
     return std::move(builder).build();
 }
 

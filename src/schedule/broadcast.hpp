@@ -9,6 +9,5 @@ Schedule flat(const Request& request);
 Schedule binomial(const Request& request);
 Schedule scatter_all_gather(const Request& request);
 Schedule chain(const Request& request);
-Schedule spanning_tree(const Request& request);
 
 }  // namespace nexar::schedule::broadcast

@@ -55,7 +55,7 @@ Forced parts_of(std::string_view entry) {
 }
 
 Extent extent_of(const Workload& workload, std::uint64_t segment_bytes,
-                 const Levels& levels = {.hosts = 0}) {
+                 const Levels& levels = {.hosts = 0}, const Stretches* stretches = nullptr) {
     const auto bytes = [&](std::uint64_t elements) {
         return static_cast<double>(elements) * workload.element_bytes;
     };
@@ -63,7 +63,8 @@ Extent extent_of(const Workload& workload, std::uint64_t segment_bytes,
             .bytes = bytes(workload.count),
             .chunk = bytes(workload.largest),
             .segment = static_cast<double>(segment_bytes),
-            .levels = levels};
+            .levels = levels,
+            .stretches = stretches};
 }
 
 /// Why the algorithm cannot run this workload, as a clause about the algorithm; empty if it can.
@@ -83,7 +84,7 @@ std::string_view objection(const Algorithm& algorithm, const Workload& workload,
         return levels.hosts == 1 ? "it has a phase between hosts, and all ranks are on one host"
                                  : "it has a phase within hosts, and every rank has its own host";
     }
-    if (traits.needs_tree) {
+    if (traits.needs_tree && profile.hops.none()) {
         return "it forwards data along a given tree of links and is meant for sparse topologies, "
                "but this cluster is fully connected (every rank has a link to every other) and has "
                "no such tree";
@@ -94,7 +95,8 @@ std::string_view objection(const Algorithm& algorithm, const Workload& workload,
                           .fits) {
         return "the shared memory is too small for this vector and this many ranks";
     }
-    if (workload.operation == Collective::barrier && !in_memory && !traits.two_level) {
+    const bool plain = !in_memory && !traits.two_level && !traits.needs_tree;
+    if (workload.operation == Collective::barrier && plain) {
         const bool flat = algorithm.name == "flat";
         if (flat == (workload.world <= kMostInFlatBarrier)) return {};
         return flat ? "it is for worlds of at most 4 ranks" : "it is for worlds of 5 or more ranks";
@@ -120,11 +122,12 @@ Choice with_best_segment(const Algorithm& algorithm, const Workload& workload,
     const Levels levels = profile.links.levels(workload.world);
     const auto with = [&](std::uint64_t bytes) {
         const std::uint64_t elements = bytes / workload.element_bytes;
+        const Extent extent = extent_of(workload, elements * workload.element_bytes, levels,
+                                        profile.hops.stretches());
         return Choice{.algorithm = &algorithm,
                       .segment = elements,
-                      .seconds = predicted_seconds(
-                          algorithm, extent_of(workload, elements * workload.element_bytes, levels),
-                          profile.slowest_rates(), profile.host_rates)};
+                      .seconds = predicted_seconds(algorithm, extent, profile.slowest_rates(),
+                                                   profile.host_rates)};
     };
     if (algorithm.traits.medium == Medium::memory) {
         const std::uint64_t elements =
@@ -152,6 +155,7 @@ Choice with_best_segment(const Algorithm& algorithm, const Workload& workload,
 
 std::uint64_t Profile::hash() const noexcept {
     std::uint64_t all = mixed(links.hash() ^ static_cast<std::uint64_t>(reproducibility));
+    if (!hops.none()) all = mixed(all ^ hops.hash());
     for (const Rates& one : {rates, host_rates}) {
         for (const double rate :
              {one.latency, one.per_message, one.per_byte, one.both_byte, one.reduce_byte,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "schedule/cost.hpp"
+#include "schedule/hops.hpp"
 #include "schedule/links.hpp"
 #include "schedule/memory_cost.hpp"
 
@@ -22,6 +23,7 @@ enum class Reproducibility : std::uint8_t {
 /// of a communicator, so that all of them make the same choice.
 struct Profile {
     Links links{};
+    Hops hops{};                            // in a sparse topology
     Rates rates{};                          // of links between hosts
     Rates host_rates = kSharedMemoryRates;  // of links within a host
     Memory memory{};                        // shared by all ranks, if any

@@ -27,30 +27,29 @@ struct Entry {
 
 /// The root handles the messages of all others one after the other. Those of its own host cost
 /// less.
-double at_root(const Terms& t, double bytes) {
+double in_flat(const Terms& t, double bytes) {
     return t.alone.arrival(bytes) + (t.n - t.smallest) * t.alone.occupies(bytes) +
            (t.smallest - 1) * t.near.occupies(bytes);
 }
 double to_root_in_flat(const Terms& t) {
-    return at_root(t, t.c);
-}
-
-/// In every round a rank sends as many chunks as it has, or as its receiver still lacks.
-double by_rounds(const Terms& t, double (Terms::*message)(double) const) {
-    double all = 0;
-    for (double have = 1; have < t.n; have *= 2) {
-        all += (t.*message)(t.c * std::min(have, t.n - have)) + t.rates.per_message;
-    }
-    return all;
+    return in_flat(t, t.c);
 }
 
 // Slices of a subtree that wrap around the end of the world travel as two messages.
 double by_binomial(const Terms& t) {
-    return by_rounds(t, &Terms::hop);
+    double all = 0;
+    for (double have = 1; have < t.n; have *= 2) {
+        all += t.hop(t.c * std::min(have, t.n - have)) + t.rates.per_message;
+    }
+    return all;
 }
 
 double linear_scan(const Terms& t) {
-    return t.pipeline(t.n - 1, 1, t.S, true, t.in_ring);
+    return t.pipeline(t.n - 1, 1, t.S, true, t.down_ranks, t.by_rank);
+}
+
+double through_tree(const Terms& t) {
+    return t.packed_along_tree();
 }
 
 constexpr std::array kFormulas{
@@ -60,7 +59,7 @@ constexpr std::array kFormulas{
                      t.late * t.pair_rates().hop(t.S);
           }},
     Entry{Collective::all_reduce, "ring",
-          [](const Terms& t) { return (t.n - 1) * (2 * t.in_ring.swap(t.c) + t.fold(t.c)); }},
+          [](const Terms& t) { return (t.n - 1) * (2 * t.step(t.c) + t.fold(t.c)); }},
     Entry{Collective::all_reduce, "segmented_ring",
           [](const Terms& t) { return t.around(true) + t.around(false); }},
     Entry{Collective::all_reduce, "halving_doubling",
@@ -71,7 +70,7 @@ constexpr std::array kFormulas{
     Entry{Collective::all_reduce, "reduce_scatter_all_gather",
           [](const Terms& t) {
               return t.odd * (t.pair_fold_hop(t.S) + t.occupies(t.c)) + t.halving(true) +
-                     t.hand_out() + (t.n - 1) * t.in_ring.swap(t.c);
+                     t.hand_out() + (t.n - 1) * t.step(t.c);
           }},
     Entry{Collective::all_reduce, "tree",
           [](const Terms& t) {
@@ -89,10 +88,10 @@ constexpr std::array kFormulas{
     Entry{Collective::reduce, "binomial", [](const Terms& t) { return t.fold_to_one(); }},
     Entry{Collective::reduce, "reduce_scatter_gather",
           [](const Terms& t) {
-              return t.odd * t.pair_fold_hop(t.S) + t.halving(true) + t.rates.arrival(t.S / t.p) +
-                     (t.p - 1) * t.occupies(t.S / t.p);
+              return t.odd * t.pair_fold_hop(t.S) + t.halving(true) + t.at_root.arrival(t.S / t.p) +
+                     (t.p - 1) * t.at_root.occupies(t.S / t.p);
           }},
-    Entry{Collective::broadcast, "flat", [](const Terms& t) { return at_root(t, t.S); }},
+    Entry{Collective::broadcast, "flat", [](const Terms& t) { return in_flat(t, t.S); }},
     Entry{Collective::broadcast, "binomial",
           [](const Terms& t) { return t.pipeline(t.up, t.up, t.S, false); }},
     Entry{Collective::broadcast, "scatter_all_gather",
@@ -101,20 +100,30 @@ constexpr std::array kFormulas{
               // tree.
               double down = 0;
               for (double round = 1; round < t.up; ++round) {
-                  down += t.rates.arrival(t.c * std::exp2(t.up - round)) + t.rates.per_message;
+                  down += t.few.arrival(t.c * std::exp2(t.up - round)) + t.few.per_message;
               }
-              return down + t.hop(t.c) + t.c * (t.n - 2) * t.rates.per_byte +
-                     (t.n - 2) * t.swap(t.c) + t.occupies(t.c);
+              return down + t.to_next.hop(t.c) + t.c * (t.n - 2) * t.few.per_byte +
+                     (t.n - 2) * t.to_next.swap(t.c) + t.to_next.occupies(t.c);
           }},
-    Entry{Collective::broadcast, "chain",
-          [](const Terms& t) { return t.pipeline(t.n - 1, 1, t.S, false, t.in_ring); }},
+    Entry{
+        Collective::broadcast, "chain",
+        [](const Terms& t) { return t.pipeline(t.n - 1, 1, t.S, false, t.down_ring, t.in_ring); }},
     Entry{Collective::all_gather, "ring", [](const Terms& t) { return t.around(false); }},
     Entry{Collective::all_gather, "recursive_doubling",
           [](const Terms& t) {
               return t.odd * (t.hop(t.c) + t.hop(t.S) + t.rates.per_message) + t.halves(false);
           }},
     Entry{Collective::all_gather, "bruck",
-          [](const Terms& t) { return by_rounds(t, &Terms::swap); }},
+          [](const Terms& t) {
+              // A rank sends as many chunks as it has, or as its receiver still lacks.
+              double all = 0;
+              std::size_t round = 0;
+              for (double have = 1; have < t.n; have *= 2) {
+                  const Rates to = t.shifted(round++);
+                  all += to.swap(t.c * std::min(have, t.n - have)) + to.per_message;
+              }
+              return all;
+          }},
     Entry{Collective::gather, "flat", to_root_in_flat},
     Entry{Collective::gather, "binomial", by_binomial},
     Entry{Collective::scatter, "flat", to_root_in_flat},
@@ -153,6 +162,21 @@ constexpr std::array kFormulas{
               return t.n == 2 ? one_way : 2 * one_way;
           }},
     Entry{Collective::barrier, "dissemination", [](const Terms& t) { return t.up * t.hop(0); }},
+    Entry{Collective::all_reduce, "spanning_tree",
+          [](const Terms& t) { return t.both_along_tree(); }},
+    Entry{Collective::reduce, "spanning_tree", [](const Terms& t) { return t.along_tree(true); }},
+    Entry{Collective::broadcast, "spanning_tree",
+          [](const Terms& t) { return t.along_tree(false); }},
+    Entry{Collective::all_gather, "spanning_tree",
+          [](const Terms& t) {
+              // Two messages for each child: the chunks before its own, and those after it.
+              return t.packed_along_tree() + t.along_tree(false) +
+                     (t.stretches->shape.depth + t.stretches->shape.turns) * t.edge.per_message;
+          }},
+    Entry{Collective::gather, "spanning_tree", through_tree},
+    Entry{Collective::scatter, "spanning_tree", through_tree},
+    Entry{Collective::barrier, "spanning_tree",
+          [](const Terms& t) { return t.along_tree(false) + t.along_tree(false); }},
 };
 
 // The share of the critical path that remains although other ranks have work.
@@ -163,9 +187,9 @@ double critical_path(const Algorithm& algorithm, const Extent& extent, const Rat
     if (algorithm.traits.two_level) return level_seconds(algorithm, extent, rates, host_rates);
     for (const Entry& entry : kFormulas) {
         if (entry.operation == algorithm.operation && entry.name == algorithm.name)
-            return entry.seconds(Terms(extent, rates, host_rates));
+            return entry.seconds(Terms(extent, rates, host_rates, algorithm.peers));
     }
-    NEXAR_ASSERT(algorithm.traits.needs_tree, "every algorithm has a formula");
+    NEXAR_ASSERT(false, "every algorithm has a formula");
     return HUGE_VAL;
 }
 
@@ -185,10 +209,13 @@ double shared_seconds(const Algorithm& algorithm, const Extent& extent, const Ra
     const double rounds = critical_path(algorithm, extent, kRounds, kRounds);
     const Traffic all = traffic_of(algorithm, extent);
     const double turn = rates.per_message * shared * (shared - 1);
+    // Relays handle a message as well.
+    const double hops =
+        extent.stretches == nullptr ? 1 : extent.stretches->of(algorithm.peers).mean;
     const auto handled = [&](double messages, double bytes, const Rates& with) {
         return 2 * messages * with.per_message * shared + 2 * bytes * with.per_byte;
     };
-    const double work = handled(all.messages, all.bytes, rates) +
+    const double work = handled(all.messages * hops, all.bytes * hops, rates) +
                         handled(all.near_messages, all.near_bytes, host_rates) +
                         all.folded * rates.reduce_byte;
     const double cores = std::max(extent.world / shared, 1.0);
@@ -201,7 +228,7 @@ double shared_seconds(const Algorithm& algorithm, const Extent& extent, const Ra
 double predicted_seconds(const Algorithm& algorithm, const Extent& extent, const Rates& rates,
                          const Rates& host_rates) {
     if (extent.world == 1) return extent.bytes * rates.copy_byte;
-    if (algorithm.traits.needs_tree) return HUGE_VAL;
+    if (algorithm.traits.needs_tree && extent.stretches == nullptr) return HUGE_VAL;
     return rates.ranks_per_core > 1 ? shared_seconds(algorithm, extent, rates, host_rates)
                                     : critical_path(algorithm, extent, rates, host_rates);
 }

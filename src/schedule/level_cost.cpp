@@ -50,8 +50,8 @@ struct LevelTerms {
           m(shape.largest),
           k(shape.smallest),
           near{m, within},
-          leaders{h, between.shared_by(1)},
-          columns{h, between.shared_by(k)} {}
+          leaders{h, over(Peers::few, between.shared_by(1))},
+          columns{h, over(Peers::all, between.shared_by(k))} {}
 
     Shape shape;
     double h;
@@ -61,6 +61,9 @@ struct LevelTerms {
     Phase leaders;  // one rank of each host uses the network
     Phase columns;  // k ranks of each host use it
 
+    Rates over(Peers peers, const Rates& link) const {
+        return shape.stretches == nullptr ? link : link.over(shape.stretches->of(peers));
+    }
     double share() const { return shape.S / k; }
     double block() const { return shape.S / k / h; }
     double fold(double bytes) const { return bytes * near.rates.reduce_byte; }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/stretch.hpp"
+
 namespace nexar::schedule {
 
 /// The costs of a fabric, in seconds: the LogGP model (Alexandrov et al., 1995) with two more
@@ -31,6 +33,19 @@ struct Rates {
         rates.per_byte = std::max(per_byte, ranks * shared_byte);
         rates.both_byte = std::max(both_byte, ranks * shared_byte);
         // The receiver of a long message begins as early as before.
+        rates.fill_bytes *= per_byte / rates.per_byte;
+        return rates;
+    }
+
+    /// The rates of messages over several hops in a sparse topology. A relay handles a message like
+    /// a rank that receives and sends it at the same time, but passes the first bytes on at once.
+    Rates over(const Stretch& stretch) const noexcept {
+        Rates rates = *this;
+        rates.latency = stretch.path * latency + (stretch.path - 1) * per_message;
+        rates.per_message = stretch.load > 1 ? stretch.mean * per_message : per_message;
+        rates.both_byte = stretch.load * both_byte;
+        const double relayed = std::min(stretch.mean - 1, 1.0);
+        rates.per_byte = per_byte + relayed * (rates.both_byte - per_byte);
         rates.fill_bytes *= per_byte / rates.per_byte;
         return rates;
     }

@@ -23,8 +23,9 @@ namespace nexar::schedule::reduce_scatter {
 // scratch, or none in place. Chosen for large vectors. The operator must commute.
 Schedule ring(const Request& request) {
     const Slice in = input_of(request);
-    const Ring ring{request.chunks, request.rank};
+    const Ring ring = ring_of(request);
     Builder builder(request.segment);
+    builder.among(request.order.ranks());
     if (request.world == 1) builder.copy(in, result_of(request));
     const RingPlaces places = in_place_here(request)
                                   ? RingPlaces(output_of(request))

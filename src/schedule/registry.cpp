@@ -15,6 +15,7 @@
 #include "schedule/scan.hpp"
 #include "schedule/scatter.hpp"
 #include "schedule/shares.hpp"
+#include "schedule/spanning.hpp"
 
 namespace nexar::schedule {
 
@@ -31,7 +32,9 @@ constexpr Traits kPairs{.takes_counts = true, .window = 1};
 constexpr Traits kWindowed{.takes_counts = true, .window = kWindowAsRequested};
 constexpr Traits kOrder{.keeps_order = true};
 constexpr Traits kOrderSegments{.keeps_order = true, .segments = true};
-constexpr Traits kGivenTree{.segments = true, .needs_tree = true};
+constexpr Traits kGivenTree{.needs_tree = true};
+constexpr Traits kGivenTreeSegments{.segments = true, .needs_tree = true};
+constexpr Traits kGivenTreeCounts{.takes_counts = true, .needs_tree = true};
 
 /// In memory, all folds follow the canonical tree.
 constexpr Traits in_memory(Puts puts, std::uint32_t stages = 1) {
@@ -62,41 +65,57 @@ constexpr Traits kTwoLevelFoldCounts{
 
 constexpr std::array kAlgorithms{
     Algorithm{Collective::all_reduce, "recursive_doubling", kCanonical,
-              all_reduce::recursive_doubling},
-    Algorithm{Collective::all_reduce, "ring", kPlain, all_reduce::ring},
-    Algorithm{Collective::all_reduce, "segmented_ring", kSegments, all_reduce::segmented_ring},
-    Algorithm{Collective::all_reduce, "halving_doubling", kCanonical, all_reduce::halving_doubling},
+              all_reduce::recursive_doubling, Peers::partners},
+    Algorithm{Collective::all_reduce, "ring", kPlain, all_reduce::ring, Peers::next},
+    Algorithm{Collective::all_reduce, "segmented_ring", kSegments, all_reduce::segmented_ring,
+              Peers::next},
+    Algorithm{Collective::all_reduce, "halving_doubling", kCanonical, all_reduce::halving_doubling,
+              Peers::partners},
     Algorithm{Collective::all_reduce, "reduce_scatter_all_gather", kCanonical,
-              all_reduce::reduce_scatter_all_gather},
+              all_reduce::reduce_scatter_all_gather, Peers::partners},
     Algorithm{Collective::all_reduce, "tree", kCanonicalSegments, all_reduce::tree},
     Algorithm{Collective::reduce, "binomial", kCanonicalSegments, reduce::binomial},
     Algorithm{Collective::reduce, "reduce_scatter_gather", kCanonical,
-              reduce::reduce_scatter_gather},
+              reduce::reduce_scatter_gather, Peers::partners},
     Algorithm{Collective::broadcast, "flat", kPlain, broadcast::flat},
     Algorithm{Collective::broadcast, "binomial", kSegments, broadcast::binomial},
     Algorithm{Collective::broadcast, "scatter_all_gather", kPlain, broadcast::scatter_all_gather},
-    Algorithm{Collective::broadcast, "chain", kSegments, broadcast::chain},
-    Algorithm{Collective::broadcast, "spanning_tree", kGivenTree, broadcast::spanning_tree},
-    Algorithm{Collective::all_gather, "ring", kCountsSegments, all_gather::ring},
-    Algorithm{Collective::all_gather, "recursive_doubling", kCounts,
-              all_gather::recursive_doubling},
-    Algorithm{Collective::all_gather, "bruck", kCounts, all_gather::bruck},
+    Algorithm{Collective::broadcast, "chain", kSegments, broadcast::chain, Peers::next},
+    Algorithm{Collective::all_gather, "ring", kCountsSegments, all_gather::ring, Peers::next},
+    Algorithm{Collective::all_gather, "recursive_doubling", kCounts, all_gather::recursive_doubling,
+              Peers::partners},
+    Algorithm{Collective::all_gather, "bruck", kCounts, all_gather::bruck, Peers::shifted},
     Algorithm{Collective::gather, "flat", kCounts, gather::flat},
     Algorithm{Collective::gather, "binomial", kPlain, gather::binomial},
     Algorithm{Collective::scatter, "flat", kCounts, scatter::flat},
     Algorithm{Collective::scatter, "binomial", kPlain, scatter::binomial},
-    Algorithm{Collective::reduce_scatter, "ring", kCountsSegments, reduce_scatter::ring},
-    Algorithm{Collective::reduce_scatter, "halving", kCanonicalCounts, reduce_scatter::halving},
-    Algorithm{Collective::all_to_all, "pairwise", kPairs, all_to_all::pairwise},
-    Algorithm{Collective::all_to_all, "windowed", kWindowed, all_to_all::windowed},
-    Algorithm{Collective::all_to_all, "bruck", kPlain, all_to_all::bruck},
-    Algorithm{Collective::scan, "recursive_doubling", kOrder, scan::recursive_doubling},
-    Algorithm{Collective::scan, "linear", kOrderSegments, scan::linear},
+    Algorithm{Collective::reduce_scatter, "ring", kCountsSegments, reduce_scatter::ring,
+              Peers::next},
+    Algorithm{Collective::reduce_scatter, "halving", kCanonicalCounts, reduce_scatter::halving,
+              Peers::partners},
+    Algorithm{Collective::all_to_all, "pairwise", kPairs, all_to_all::pairwise, Peers::all},
+    Algorithm{Collective::all_to_all, "windowed", kWindowed, all_to_all::windowed, Peers::all},
+    Algorithm{Collective::all_to_all, "bruck", kPlain, all_to_all::bruck, Peers::shifted},
+    Algorithm{Collective::scan, "recursive_doubling", kOrder, scan::recursive_doubling,
+              Peers::shifted},
+    Algorithm{Collective::scan, "linear", kOrderSegments, scan::linear, Peers::next_rank},
     Algorithm{Collective::exclusive_scan, "recursive_doubling", kOrder,
-              scan::exclusive_recursive_doubling},
-    Algorithm{Collective::exclusive_scan, "linear", kOrderSegments, scan::exclusive_linear},
+              scan::exclusive_recursive_doubling, Peers::shifted},
+    Algorithm{Collective::exclusive_scan, "linear", kOrderSegments, scan::exclusive_linear,
+              Peers::next_rank},
     Algorithm{Collective::barrier, "flat", kPlain, barrier::flat},
-    Algorithm{Collective::barrier, "dissemination", kPlain, barrier::dissemination},
+    Algorithm{Collective::barrier, "dissemination", kPlain, barrier::dissemination, Peers::shifted},
+    Algorithm{Collective::all_reduce, "spanning_tree", kGivenTreeSegments, spanning::all_reduce,
+              Peers::tree},
+    Algorithm{Collective::reduce, "spanning_tree", kGivenTreeSegments, spanning::reduce,
+              Peers::tree},
+    Algorithm{Collective::broadcast, "spanning_tree", kGivenTreeSegments, spanning::broadcast,
+              Peers::tree},
+    Algorithm{Collective::all_gather, "spanning_tree", kGivenTreeCounts, spanning::all_gather,
+              Peers::tree},
+    Algorithm{Collective::gather, "spanning_tree", kGivenTree, spanning::gather, Peers::tree},
+    Algorithm{Collective::scatter, "spanning_tree", kGivenTree, spanning::scatter, Peers::tree},
+    Algorithm{Collective::barrier, "spanning_tree", kGivenTree, spanning::barrier, Peers::tree},
     Algorithm{Collective::all_reduce, "leaders", kTwoLevelFold, leaders::all_reduce},
     Algorithm{Collective::all_reduce, "shares", kTwoLevelFold, shares::all_reduce},
     Algorithm{Collective::reduce, "leaders", kTwoLevelFoldSegments, leaders::reduce},

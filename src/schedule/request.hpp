@@ -2,14 +2,15 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <nexar/collective_operation.hpp>
-#include <optional>
 #include <string_view>
-#include <vector>
 
 #include "schedule/chunks.hpp"
 #include "schedule/links.hpp"
+#include "schedule/rank_order.hpp"
 #include "schedule/schedule.hpp"
+#include "schedule/spanning_tree.hpp"
 
 namespace nexar::schedule {
 
@@ -28,13 +29,6 @@ bool reduces(Collective operation) noexcept;
 
 /// Returns true if one rank, the root, holds the data at the start or gets it at the end.
 bool rooted(Collective operation) noexcept;
-
-/// A rank's place in a spanning tree that the caller supplies. A rank sends to its children in this
-/// order.
-struct TreePlace {
-    std::optional<std::uint32_t> parent;  // none at the root
-    std::vector<std::uint32_t> children;
-};
 
 /// The input of an algorithm: everything that one rank knows about the collective that it is about
 /// to run. A schedule is a pure function of it; ranks do not communicate to build their schedules.
@@ -75,8 +69,11 @@ struct Request {
     Chunks chunks;
     /// For all_to_all: how the output is divided by sender.
     Chunks receives;
-    /// For broadcast by spanning tree.
-    TreePlace tree;
+    /// In a sparse topology, the order in which rings visit the ranks. Equal on all ranks.
+    RankOrder order;
+    /// For algorithms along a given tree: that of the root, or of rank 0 for operations without a
+    /// root. Equal on all ranks. follow() fills in both.
+    std::shared_ptr<const SpanningTree> tree;
     /// The hosts of the ranks, for two-level algorithms. Equal on all ranks.
     Links links;
 

@@ -5,22 +5,31 @@
 
 #include "schedule/builder.hpp"
 #include "schedule/chunks.hpp"
+#include "schedule/request.hpp"
 
 namespace nexar::schedule {
 
-/// A rank's neighbours: position p sends to position p + 1, the last position to position 0.
+/// A rank's neighbours: position p sends to position p + 1, the last position to position 0. Peers
+/// are positions, counted from `first`; if they are not ranks, Builder::among() has their order.
 struct Ring {
-    const Chunks& chunks;  // by position
+    const Chunks& chunks;
     std::uint32_t position = 0;
-    std::uint32_t first = 0;  // the rank at position 0
+    std::uint32_t first = 0;  // the peer at position 0
+    RankOrder owners{};       // whose chunk each position has; by default that of the same number
 
     std::uint32_t world() const noexcept { return chunks.world(); }
-    std::uint32_t before() const noexcept;  // ranks
+    std::uint32_t before() const noexcept;  // peers
     std::uint32_t after() const noexcept;
+    /// The chunk of a position, in a buffer that holds all chunks.
+    Slice chunk_of(std::uint32_t at, const Slice& whole) const;
 };
 
-/// Returns true if a position has this chunk, not its own, before the all-gather starts.
-using Holds = std::function<bool(std::uint32_t position, std::uint32_t chunk)>;
+/// The ring of all ranks in the order of the request, in which every position has the chunk of its
+/// rank.
+Ring ring_of(const Request& request);
+
+/// Returns true if a position has the chunk of another one before the all-gather starts.
+using Holds = std::function<bool(std::uint32_t position, std::uint32_t other)>;
 
 /// All-gather around a ring: every position contributes `own`, its chunk, and gets all of `whole`.
 /// Does not copy `own` into `whole`. Skips chunks that the receiver already holds.

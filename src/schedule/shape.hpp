@@ -24,7 +24,8 @@ struct Shape {
           hosts(extent.levels.hosts == 0 ? n : extent.levels.hosts),
           smallest(extent.levels.smallest),
           largest(extent.levels.largest),
-          crossings(extent.levels.crossings) {}
+          crossings(extent.levels.crossings),
+          stretches(extent.stretches) {}
 
     double n;        // ranks
     double p;        // groups: the largest power of two up to n
@@ -40,7 +41,8 @@ struct Shape {
     double hosts;
     double smallest;  // ranks of the smallest host, and of the largest
     double largest;
-    double crossings;  // the most ranks of a host whose next rank is on another host
+    double crossings;            // the most ranks of a host whose next rank is on another host
+    const Stretches* stretches;  // nullptr: every pair of ranks has a link
 
     /// For a vector or chunk of this many bytes: the size of its longest piece, and the number of
     /// pieces.

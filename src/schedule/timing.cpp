@@ -8,77 +8,22 @@
 #include <vector>
 
 #include "schedule/message_ends.hpp"
+#include "schedule/timing_state.hpp"
 
 namespace nexar::schedule {
 
 namespace {
 
-using StepId = std::uint32_t;   // over all ranks
-using PieceId = std::uint32_t;  // over all steps
-
-enum class Moment : std::uint8_t {
-    ready,    // everything that the piece waits for has happened
-    arrives,  // the receiver begins to handle a message
-    came,     // the receiver has all of it
-    finished,
-    released,
-};
-
-struct Happening {
-    double at = 0;
-    std::uint64_t number = 0;  // orders events of equal time: first found, first handled
-    Moment moment{};
-    StepId step = 0;
-    PieceId piece = 0;
-
-    friend bool operator>(const Happening& a, const Happening& b) noexcept {
-        return std::pair(a.at, a.number) > std::pair(b.at, b.number);
-    }
-};
-
-/// A step that waits for another step of the same rank.
-struct Dependent {
-    StepId step = 0;
-    Milestone event{};
-    bool pipelined = false;
-};
-
-struct StepState {
-    const Step* step = nullptr;
-    std::uint32_t rank = 0;
-    PieceId first_piece = 0;
-    std::uint32_t pieces = 0;
-    std::uint32_t finished = 0;  // pieces
-    std::uint32_t released = 0;
-    StepId partner = 0;  // the other end of a message
-    std::uint32_t first_dependent = 0;
-    std::uint32_t dependents = 0;
-};
-
-struct PieceState {
-    std::uint32_t waits_for = 0;
-    bool ready = false;
-    bool came = false;
-    double through = 0;  // when the network has carried all of it
-};
-
-/// When the network of a host is free again, in each direction.
-struct Network {
-    double out = 0;
-    double in = 0;
-};
-
-/// When each of a rank's three servers is free again.
-struct Servers {
-    double out = 0;
-    double in = 0;
-    double processor = 0;
-};
-
-double serve(double& free_at, double now, double time) noexcept {
-    free_at = std::max(free_at, now) + time;
-    return free_at;
-}
+using timing::Dependent;
+using timing::Happening;
+using timing::Moment;
+using timing::Network;
+using timing::PieceId;
+using timing::PieceState;
+using timing::serve;
+using timing::Servers;
+using timing::StepId;
+using timing::StepState;
 
 class TimedRun {
 public:
@@ -87,6 +32,10 @@ public:
 
     Result<void> prepare(std::uint64_t max_pieces);
     Result<double> run();
+    /// The bytes that a rank sent on for others, at most.
+    double most_relayed() const {
+        return std::ranges::max_element(servers_, {}, &Servers::relayed)->relayed;
+    }
 
 private:
     std::uint64_t pieces_in_all() const;
@@ -102,9 +51,14 @@ private:
         return far(step) ? fabric_.rates : fabric_.host_rates;
     }
     Network& network_of(std::uint32_t rank) { return networks_[fabric_.links.host(rank)]; }
-    void push(double at, Moment moment, StepId step, PieceId piece);
+    std::uint32_t next_hop(std::uint32_t at, std::uint32_t to) const {
+        return fabric_.next_hop ? fabric_.next_hop(at, to) : to;
+    }
+    void push(double at, Moment moment, StepId step, PieceId piece, std::uint32_t relay = 0);
     void on_ready(double now, StepId id, PieceId piece);
     void leave(double now, StepId id, PieceId piece);
+    void send_to(std::uint32_t hop, double left, StepId id, PieceId piece);
+    void pass(double now, StepId id, PieceId piece, std::uint32_t relay);
     void arrive(double now, StepId id, PieceId piece);
     void take_in(double now, StepId id, PieceId piece);
     void tell(double now, StepId id, PieceId piece, Milestone event);
@@ -227,8 +181,8 @@ double TimedRun::bytes_of(const StepState& step, PieceId piece) const {
     return static_cast<double>(std::min(segment, step.step->count() - begin)) * bytes_;
 }
 
-void TimedRun::push(double at, Moment moment, StepId step, PieceId piece) {
-    queue_.push({at, happenings_++, moment, step, piece});
+void TimedRun::push(double at, Moment moment, StepId step, PieceId piece, std::uint32_t relay) {
+    queue_.push({at, happenings_++, moment, step, piece, relay});
 }
 
 void TimedRun::satisfy(double now, StepId id, PieceId piece) {
@@ -274,10 +228,36 @@ void TimedRun::leave(double now, StepId id, PieceId piece) {
     Servers& servers = servers_[step.rank];
     const double busy = servers.in > now ? rates.occupies_both(bytes) : rates.occupies(bytes);
     const double left = serve(servers.out, now, busy) - busy;
-    push(left + rates.arrival(bytes), Moment::arrives, step.partner, piece);
+    send_to(next_hop(step.rank, step.step->peer), left, id, piece);
     if (!far(step)) return;
     const double sent = serve(network_of(step.rank).out, left, bytes * rates.shared_byte);
-    pieces_[steps_[step.partner].first_piece + piece].through = sent + rates.latency;
+    double& through = pieces_[steps_[step.partner].first_piece + piece].through;
+    through = std::max(through, sent + rates.latency);
+}
+
+/// The message leaves a rank for the next one on its way.
+void TimedRun::send_to(std::uint32_t hop, double left, StepId id, PieceId piece) {
+    const StepState& step = steps_[id];
+    const Rates& rates = rates_of(step);
+    if (hop == step.step->peer) {
+        push(left + rates.arrival(bytes_of(step, piece)), Moment::arrives, step.partner, piece);
+    } else {
+        push(left + rates.latency, Moment::passes, id, piece, hop);
+    }
+}
+
+void TimedRun::pass(double now, StepId id, PieceId piece, std::uint32_t relay) {
+    const StepState& step = steps_[id];
+    const Rates& rates = rates_of(step);
+    const double bytes = bytes_of(step, piece);
+    const double busy = rates.occupies_both(bytes);
+    Servers& servers = servers_[relay];
+    servers.relayed += bytes;
+    const double came = serve(servers.in, now, busy) - busy + rates.per_message;
+    const double left = serve(servers.out, came, busy) - busy;
+    double& through = pieces_[steps_[step.partner].first_piece + piece].through;
+    through = std::max(through, left + busy + rates.latency);
+    send_to(next_hop(relay, step.step->peer), left, id, piece);
 }
 
 void TimedRun::arrive(double now, StepId id, PieceId piece) {
@@ -286,10 +266,10 @@ void TimedRun::arrive(double now, StepId id, PieceId piece) {
     const double bytes = bytes_of(step, piece);
     Servers& servers = servers_[step.rank];
     const double busy = servers.out > now ? rates.occupies_both(bytes) : rates.occupies(bytes);
-    double end = serve(servers.in, now, busy);
+    double end = std::max(serve(servers.in, now, busy), pieces_[step.first_piece + piece].through);
     if (far(step)) {
         const double received = serve(network_of(step.rank).in, now, bytes * rates.shared_byte);
-        end = std::max({end, received, pieces_[step.first_piece + piece].through});
+        end = std::max(end, received);
     }
     push(end, Moment::came, id, piece);
 }
@@ -314,6 +294,9 @@ Result<double> TimedRun::run() {
         switch (next.moment) {
             case Moment::ready:
                 on_ready(next.at, next.step, next.piece);
+                break;
+            case Moment::passes:
+                pass(next.at, next.step, next.piece, next.relay);
                 break;
             case Moment::arrives:
                 arrive(next.at, next.step, next.piece);
@@ -348,7 +331,8 @@ Result<Timing> run_on_clock(std::span<const Schedule> ranks, std::uint64_t eleme
     if (const auto prepared = run.prepare(max_pieces); !prepared) return prepared.error();
     const auto seconds = run.run();
     if (!seconds) return seconds.error();
-    Timing timing{.seconds = *seconds};
+    Timing timing{.seconds = *seconds,
+                  .most_relayed = static_cast<std::uint64_t>(run.most_relayed())};
     for (const Schedule& schedule : ranks) {
         std::uint64_t bytes = 0;
         std::uint64_t messages = 0;

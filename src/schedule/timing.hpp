@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nexar/result.hpp>
 #include <span>
 
@@ -17,20 +18,27 @@ struct Timing {
     std::uint64_t bytes_sent = 0;        // by all
     std::uint64_t most_messages = 0;     // sent by one rank
     std::uint32_t most_connections = 0;  // peers of one rank
+    std::uint64_t most_relayed = 0;      // bytes that one rank sends on for others
 };
+
+/// In a sparse topology: the rank to which `at` sends a message for `to`, which is another rank.
+/// Must lead to `to`.
+using NextHop = std::function<std::uint32_t(std::uint32_t at, std::uint32_t to)>;
 
 /// What the simulated messages cost.
 struct Fabric {
     Rates rates{};       // between hosts
     Rates host_rates{};  // within a host
     Links links{};
+    NextHop next_hop{};  // none: every pair of ranks has a link
 };
 
 /// Simulates the schedules of all ranks for one request on a virtual clock. Every rank has one
 /// sender, one receiver and one processor; each handles one piece at a time, in the order of
-/// arrival. Ranks of a host share its network (Rates::shared_byte), and nothing else. Fails with
-/// limit_exceeded if there are more than `max_pieces`, and with invalid_argument if the schedules
-/// do not belong together (the checker says more).
+/// arrival. Ranks of a host share its network (Rates::shared_byte), and nothing else. A relay
+/// receives and sends messages of others as if they were its own, but passes the first bytes on at
+/// once. Fails with limit_exceeded if there are more than `max_pieces`, and with invalid_argument
+/// if the schedules do not belong together (the checker says more).
 Result<Timing> run_on_clock(std::span<const Schedule> ranks, std::uint64_t element_bytes,
                             const Fabric& fabric, std::uint64_t max_pieces = 1U << 25U);
 

@@ -86,6 +86,11 @@ Traffic fold_doublings(const TrafficTerms& t) {
     return t.folded(t.doublings(), t.S);
 }
 
+/// A chunk makes as many hops as its rank is deep in the given tree.
+Traffic by_given_tree(const TrafficTerms& t) {
+    return {.messages = t.n - 1, .bytes = t.c * t.stretches->shape.total_depth};
+}
+
 constexpr std::array kTrafficFormulas{
     TrafficEntry{Collective::all_reduce, "recursive_doubling",
                  [](const TrafficTerms& t) {
@@ -157,6 +162,18 @@ constexpr std::array kTrafficFormulas{
                  [](const TrafficTerms& t) { return t.sent(2 * (t.n - 1), 0); }},
     TrafficEntry{Collective::barrier, "dissemination",
                  [](const TrafficTerms& t) { return t.sent(t.n * t.up, 0); }},
+    TrafficEntry{Collective::all_reduce, "spanning_tree",
+                 [](const TrafficTerms& t) { return fold_to_one(t) + whole_to_each(t); }},
+    TrafficEntry{Collective::reduce, "spanning_tree", fold_to_one},
+    TrafficEntry{Collective::broadcast, "spanning_tree", whole_to_each},
+    TrafficEntry{Collective::all_gather, "spanning_tree",
+                 [](const TrafficTerms& t) {
+                     return by_given_tree(t) + t.sent(2 * (t.n - 1), (t.S - t.c) / 2);
+                 }},
+    TrafficEntry{Collective::gather, "spanning_tree", by_given_tree},
+    TrafficEntry{Collective::scatter, "spanning_tree", by_given_tree},
+    TrafficEntry{Collective::barrier, "spanning_tree",
+                 [](const TrafficTerms& t) { return t.sent(2 * (t.n - 1), 0); }},
 };
 
 }  // namespace
@@ -167,8 +184,7 @@ Traffic traffic_of(const Algorithm& algorithm, const Extent& extent) {
     const auto found = std::ranges::find_if(kTrafficFormulas, [&](const TrafficEntry& entry) {
         return entry.operation == algorithm.operation && entry.name == algorithm.name;
     });
-    NEXAR_ASSERT(found != kTrafficFormulas.end(),
-                 "every algorithm that needs no given tree has a formula");
+    NEXAR_ASSERT(found != kTrafficFormulas.end(), "every algorithm has a formula");
     return found->traffic(TrafficTerms(extent));
 }
 

@@ -14,8 +14,8 @@ struct Traffic {
     double near_bytes = 0;
 };
 
-/// Computes the traffic by a formula; cost_test.cpp bounds its difference from the schedules. Not
-/// for algorithms that need a given tree.
+/// Computes the traffic by a formula; cost_test.cpp bounds its difference from the schedules. For
+/// algorithms that need a given tree, Extent::stretches must have one.
 Traffic traffic_of(const Algorithm& algorithm, const Extent& extent);
 
 }  // namespace nexar::schedule

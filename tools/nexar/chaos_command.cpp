@@ -100,7 +100,7 @@ int answer(ChaosQuestion question) {
 
 }  // namespace
 
-CLI::App* add_chaos_command(CLI::App& sim, Invocation& invocation) {
+void add_chaos_command(CLI::App& sim, Invocation& invocation) {
     constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
     const auto question = std::make_shared<ChaosQuestion>();
     CLI::App* const command =
@@ -154,7 +154,6 @@ CLI::App* add_chaos_command(CLI::App& sim, Invocation& invocation) {
              "\n"
              "The exit code is 0 if all promises were kept, and 1 if not.");
     command->callback([question, &invocation] { invocation.exit_code = answer(*question); });
-    return command;
 }
 
 }  // namespace nexar

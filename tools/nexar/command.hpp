@@ -30,7 +30,9 @@ void add_config_command(CLI::App& app, Invocation& invocation);
 void add_explain_command(CLI::App& app, Invocation& invocation);
 void add_sim_command(CLI::App& app, Invocation& invocation);
 /// Adds `sim chaos`.
-CLI::App* add_chaos_command(CLI::App& sim, Invocation& invocation);
+void add_chaos_command(CLI::App& sim, Invocation& invocation);
+/// Adds `sim topologies`.
+void add_topologies_command(CLI::App& sim, Invocation& invocation);
 void add_bench_command(CLI::App& app, Invocation& invocation);
 void add_tune_command(CLI::App& app, Invocation& invocation);
 void add_version_command(CLI::App& app, Invocation& invocation);

@@ -1,4 +1,5 @@
-// nexar sim: how long a collective takes on a simulated fabric.
+// nexar sim: how long a collective takes on a simulated fabric. Its own commands are in
+// chaos_command.cpp and topologies_command.cpp.
 
 #include <fmt/format.h>
 
@@ -46,13 +47,14 @@ Result<std::string> simulated(const CollectiveQuestion& question, const Invocati
 }  // namespace
 
 void add_sim_command(CLI::App& app, Invocation& invocation) {
-    CLI::App* const command =
-        app.add_subcommand("sim", "Simulates a collective on a fabric, or a cluster under faults");
+    CLI::App* const command = app.add_subcommand(
+        "sim", "Simulates a collective or a cluster under faults, and compares topologies");
     auto question = std::make_shared<CollectiveQuestion>();
     add_collective_options(*command, *question);
-    // CLI11 would also require it of `sim chaos`.
+    // CLI11 would also require it of the commands below.
     command->get_option("operation")->required(false);
-    const CLI::App* const chaos = add_chaos_command(*command, invocation);
+    add_chaos_command(*command, invocation);
+    add_topologies_command(*command, invocation);
     set_help(*command, "OPERATION [OPTIONS]",
              "Simulates every step of every rank on a virtual clock, without data: each rank sends "
              "one message, receives one message and folds one message at a time.\n"
@@ -65,9 +67,10 @@ void add_sim_command(CLI::App& app, Invocation& invocation) {
              "  nexar sim all_reduce --world 4096 --bytes 64MiB --latency 10us --bandwidth "
              "100Gbps\n"
              "  nexar sim barrier --world 1000 --latency 5us\n"
+             "  nexar sim topologies --world 1024\n"
              "  nexar sim chaos --seed 7 --nodes 16");
-    command->callback([question, chaos, command, &invocation] {
-        if (command->got_subcommand(chaos)) return;
+    command->callback([question, command, &invocation] {
+        if (!command->get_subcommands().empty()) return;
         if (question->operation.empty()) throw CLI::RequiredError("operation");
         invocation.exit_code = say(simulated(*question, invocation));
     });

@@ -101,6 +101,22 @@ TEST_P(Algorithms, are_proven_for_uneven_and_zero_counts_if_they_support_counts)
     }
 }
 
+TEST_P(Algorithms, are_proven_for_rings_in_any_order_of_ranks) {
+    for (std::uint32_t world = 2; world <= (kSanitized ? 8U : 17U); ++world) {
+        for (const std::uint32_t root : roots(GetParam(), world)) {
+            for (const std::uint64_t count : counts(GetParam(), world)) {
+                Case c{.algorithm = &GetParam(), .world = world, .root = root, .count = count};
+                c.shuffled = 100 * world + root + 1;
+                c.links = testing::placements(GetParam(), world).front();
+                expect_proven(c);
+                if (GetParam().traits.takes_counts) c.uneven = c.shuffled;
+                expect_proven(c);
+                if (HasFatalFailure()) return;
+            }
+        }
+    }
+}
+
 TEST_P(Algorithms, build_schedules_whose_length_does_not_depend_on_the_count) {
     for (const std::uint32_t world : {2U, 5U, 8U, 13U}) {
         Case c{.algorithm = &GetParam(), .world = world};

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <numeric>
 #include <ostream>
+#include <utility>
 
 #include "schedule/check/checker.hpp"
 
@@ -60,16 +63,25 @@ void fill_uneven(const Case& c, std::vector<Request>& all) {
     }
 }
 
-void fill_tree(const Case& c, std::vector<Request>& all) {
+std::shared_ptr<const SpanningTree> random_tree(const Case& c) {
     Random random(c.world * 1000 + c.root);
-    std::vector<std::uint32_t> placed{c.root};
+    const std::uint32_t root = rooted(c.algorithm->operation) ? c.root : 0;
+    std::vector<std::uint32_t> placed{root};
+    std::vector<std::uint32_t> parents(c.world, root);
     for (std::uint32_t d = 1; d < c.world; ++d) {
-        const std::uint32_t rank = around(c.root, d, c.world);
-        const std::uint32_t parent = placed[random.below(placed.size())];
-        all[rank].tree.parent = parent;
-        all[parent].tree.children.push_back(rank);
+        const std::uint32_t rank = around(root, d, c.world);
+        parents[rank] = placed[random.below(placed.size())];
         placed.push_back(rank);
     }
+    return std::make_shared<const SpanningTree>(parents);
+}
+
+RankOrder random_order(const Case& c) {
+    std::vector<std::uint32_t> ranks(c.world);
+    std::iota(ranks.begin(), ranks.end(), 0U);
+    Random random(c.shuffled);
+    for (std::uint32_t i = c.world; i > 1; --i) std::swap(ranks[i - 1], ranks[random.below(i)]);
+    return RankOrder(std::move(ranks));
 }
 
 std::string hosts_text(const Case& c) {
@@ -87,9 +99,9 @@ std::string full_name(const Algorithm& algorithm) {
 }
 
 std::string to_text(const Case& c) {
-    return fmt::format("{}: world {} root {} count {}{} segment {} window {} uneven {}",
+    return fmt::format("{}: world {} root {} count {}{} segment {} window {} uneven {} shuffled {}",
                        full_name(*c.algorithm), c.world, c.root, c.count,
-                       c.in_place ? " in place" : "", c.segment, c.window, c.uneven) +
+                       c.in_place ? " in place" : "", c.segment, c.window, c.uneven, c.shuffled) +
            hosts_text(c);
 }
 
@@ -136,13 +148,17 @@ std::vector<Request> requests(const Case& c) {
     common.window = c.window;
     common.links = c.links;
     common.chunks = Chunks::even(c.count, c.world);
+    if (!c.hops.none())
+        follow(common, c.hops, *c.algorithm);
+    else if (c.shuffled != 0)
+        common.order = random_order(c);
+    if (c.algorithm->traits.needs_tree && common.tree == nullptr) common.tree = random_tree(c);
     std::vector<Request> all(c.world, common);
     for (std::uint32_t rank = 0; rank < c.world; ++rank) all[rank].rank = rank;
     if (common.operation == Collective::all_to_all)
         fill_all_to_all(c, all);
     else if (c.uneven != 0)
         fill_uneven(c, all);
-    if (c.algorithm->traits.needs_tree) fill_tree(c, all);
     return all;
 }
 
@@ -150,6 +166,16 @@ std::vector<Schedule> schedules(const Case& c, const std::vector<Request>& reque
     std::vector<Schedule> all;
     all.reserve(requests.size());
     for (const Request& request : requests) all.push_back(c.algorithm->build(request));
+    return all;
+}
+
+std::vector<Sent> sent(const std::vector<Schedule>& schedules) {
+    std::vector<Sent> all;
+    for (std::uint32_t rank = 0; rank < schedules.size(); ++rank) {
+        for (const Step& step : schedules[rank].steps) {
+            if (step.kind == Kind::send) all.push_back({rank, step.peer});
+        }
+    }
     return all;
 }
 

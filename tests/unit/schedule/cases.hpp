@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "schedule/hops.hpp"
 #include "schedule/registry.hpp"
 #include "support/sanitized.hpp"
 
@@ -35,6 +36,11 @@ struct Case {
     std::uint64_t uneven = 0;
     /// The hosts of the ranks; two-level algorithms depend on it.
     Links links{};
+    /// A sparse topology: rings follow its order, and trees are those of the hops. Without one,
+    /// trees are random.
+    Hops hops{};
+    /// If not 0, and without hops: rings follow a random order, drawn with this seed.
+    std::uint64_t shuffled = 0;
 };
 
 /// Ways to spread a world over hosts: in blocks, in turn, on hosts of different sizes, with a rank
@@ -53,6 +59,13 @@ std::vector<Schedule> schedules(const Case& c, const std::vector<Request>& reque
 
 /// Runs check() on the case. Returns the error in words, or an empty string.
 std::string verdict(const Case& c);
+
+/// Every message of the case that is sent: from whom to whom.
+struct Sent {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+};
+std::vector<Sent> sent(const std::vector<Schedule>& schedules);
 
 /// Names for gtest: "all_reduce_ring".
 std::string full_name(const Algorithm& algorithm);

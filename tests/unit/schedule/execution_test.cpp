@@ -51,6 +51,8 @@ std::vector<Case> cases(const Algorithm& algorithm, std::uint32_t largest) {
                 c.segment = 2;
                 all.push_back(c);
             }
+            c.shuffled = world + i + 1;
+            all.push_back(c);
             c.uneven = 7 * world + 1;
             if (algorithm.traits.takes_counts) all.push_back(c);
         }
