@@ -58,6 +58,9 @@ struct MeshOptions {
     /// Whether a neighbour that does not answer is also dialed through other members, and whether
     /// links move between a direct path and such a tunnel.
     bool tunnels = false;
+    // Through relays; the node sets these.
+    std::uint32_t hops = 1;
+    Rank via{};  // the first relay
     /// How long the addresses of a neighbour may take to answer before its tunnel is dialed;
     /// `again` if the two were connected before.
     Duration tunnel_after = std::chrono::seconds(1);
