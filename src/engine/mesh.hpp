@@ -58,9 +58,6 @@ struct MeshOptions {
     /// Whether a neighbour that does not answer is also dialed through other members, and whether
     /// links move between a direct path and such a tunnel.
     bool tunnels = false;
-    // Through relays; the node sets these.
-    std::uint32_t hops = 1;
-    Rank via{};  // the first relay
     /// How long the addresses of a neighbour may take to answer before its tunnel is dialed;
     /// `again` if the two were connected before.
     Duration tunnel_after = std::chrono::seconds(1);
@@ -94,6 +91,8 @@ struct PeerReport {
     bool connected = false;
     bool dialed = false;               // by this side
     bool tunnel = false;               // its link runs through other members now
+    std::uint32_t hops = 1;            // links between the two; the node sets it,
+    Rank via{};                        // and the first relay
     std::optional<Address> address{};  // the one that won, if this side dialed
     Duration took{};                   // the handshake
     std::string why{};                 // which other addresses were tried, with their outcome
