@@ -11,6 +11,13 @@
 
 namespace nexar::engine {
 
+namespace {
+
+/// A link has a limit for the streams of its peer, which is much lower.
+constexpr std::size_t kMostEarlyEvents = 4096;
+
+}  // namespace
+
 Mesh::Mesh(Engine& engine, Dialer& dialer, const MeshOptions& options)
     : engine_(&engine), dialer_(&dialer), options_(options) {}
 
@@ -188,6 +195,11 @@ bool Mesh::handle(TimePoint now, const port::LinkEvent& event) {
         const std::unique_ptr<Candidate> gone = std::move(found->second);
         candidates_.erase(found);
         on_dial_failed(now, *gone, down->reason);
+    } else if (std::holds_alternative<port::Opened>(event.what) ||
+               std::holds_alternative<port::Aborted>(event.what)) {
+        // The peer already uses the link, and the Confirm that precedes its streams is late.
+        auto& early = found->second->early;
+        if (early.size() < kMostEarlyEvents) early.push_back(event);
     }
     return true;
 }
@@ -287,6 +299,7 @@ void Mesh::hand_over(Candidate& candidate, Way& way) {
     }
     watch(candidate, way);
     const auto found = candidates_.find(candidate.id);
+    for (const port::LinkEvent& event : std::exchange(candidate.early, {})) engine_->handle(event);
     spent_.push_back(std::move(found->second));
     candidates_.erase(found);
 }

@@ -282,6 +282,7 @@ struct Mesh::Candidate {
     bool spoken = false;           // the preamble of the control lane was written
     std::uint64_t said_bytes = 0;  // written to the control lane after it
     TimePoint held_until{};  // accepted: while no view contains its node or no Hello has arrived
+    std::vector<port::LinkEvent> early{};  // of streams, for the engine
     std::unique_ptr<LaneReader::Taker> taker{};
     std::unique_ptr<LaneReader> reader{};
 };

@@ -13,6 +13,10 @@ namespace nexar::engine {
 
 namespace {
 
+/// After the last packet that the other end sends, this end acknowledges it with a packet or two,
+/// which nothing answers.
+constexpr unsigned kMostUnanswered = 3;
+
 /// True for a datagram that only an overlay understands.
 bool is_envelope(port::ConstBytes datagram) noexcept {
     return datagram.size() > 1 && datagram[1] == static_cast<std::byte>(wire::FrameType::envelope);
@@ -113,6 +117,7 @@ bool Overlay::take_arrived(TimePoint now) {
         any = true;
         Tunnel& tunnel = tunnels_[packet->source];
         tunnel.unanswered.reset();
+        tunnel.sent = 0;
         tunnel.patience = options_.patience;
         // The other end found that its way no longer works. That may also be true of the way back.
         if (is_later(packet->choice, tunnel.choice)) tunnel.choice = packet->choice;
@@ -138,15 +143,14 @@ void Overlay::send(TimePoint now, const port::TunnelPacket& packet) {
     const auto [at, fresh] = tunnels_.try_emplace(target->second);
     Tunnel& tunnel = at->second;
     if (fresh) tunnel.patience = options_.patience;
-    const bool was_idle = now - tunnel.sent >= options_.longest_patience;
-    if (!tunnel.unanswered || was_idle) {
-        tunnel.unanswered = now;
-    } else if (now - *tunnel.unanswered >= tunnel.patience) {
+    if (!tunnel.unanswered) tunnel.unanswered = now;
+    const bool is_late = now - *tunnel.unanswered >= tunnel.patience;
+    if (++tunnel.sent > kMostUnanswered && is_late) {
         ++tunnel.choice;
+        tunnel.sent = 1;
         tunnel.unanswered = now;
         tunnel.patience = std::min(2 * tunnel.patience, options_.longest_patience);
     }
-    tunnel.sent = now;
     relay_->send(now, target->second, tunnel.choice, packet.bytes);
 }
 

@@ -93,8 +93,8 @@ private:
     /// The packets between this node and one other, in both directions.
     struct Tunnel {
         std::uint16_t choice = 0;
-        TimePoint sent{};                       // when this node last sent something
-        std::optional<TimePoint> unanswered{};  // since when nothing has come back
+        std::optional<TimePoint> unanswered{};  // since when nothing has come back,
+        unsigned sent = 0;                      // and packets sent since
         Duration patience{};
     };
 

@@ -1,6 +1,7 @@
 // What the overlay knows about links: its own, and those that others say are broken.
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "engine/overlay.hpp"
@@ -81,19 +82,25 @@ void Overlay::assume_broken() {
     routes_->assume_broken(routing::EdgeSet(edges));
 }
 
-/// Tries the alternatives in order, because a neighbour may have no link for a moment.
+/// The source of a packet chooses among all neighbours that lead to the target. A relay takes one
+/// of the nearest, so that packets do not turn in circles. Neighbours that have no link at the
+/// moment are left out.
 std::optional<Rank> Overlay::next_hop(Rank target, std::uint16_t choice,
                                       std::optional<Rank> not_to) {
     const auto destination = graph_->position(target);
     if (!destination || *destination == routes_->me()) return std::nullopt;
-    const auto from = not_to ? graph_->position(*not_to) : std::nullopt;
-    for (std::uint32_t i = 0; i < routing::Routes::kMostAlternatives; ++i) {
-        const auto next = routes_->next_hop(*destination, choice + i, from);
-        if (!next) return std::nullopt;
-        const Rank rank = graph_->rank(*next);
-        if (direct_.contains(rank)) return rank;
+    std::array<Rank, routing::Routes::kMostAlternatives> usable{};
+    std::size_t count = 0;
+    std::optional<std::uint32_t> nearest;
+    for (const routing::Alternative& one : routes_->alternatives(*destination)) {
+        const Rank rank = graph_->rank(one.next);
+        if (rank == not_to || !direct_.contains(rank)) continue;
+        if (!nearest) nearest = one.hops;
+        if (not_to && one.hops > *nearest) break;
+        usable[count++] = rank;
     }
-    return std::nullopt;
+    if (count == 0) return std::nullopt;
+    return usable[choice % count];
 }
 
 std::size_t Overlay::max_datagram(Rank neighbour) const {

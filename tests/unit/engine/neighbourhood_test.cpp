@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-NodeId node(unsigned number) {
+NodeId numbered(unsigned number) {
     std::array<std::byte, NodeId::kBytes> bytes{};
     bytes[3] = static_cast<std::byte>(number);
     return NodeId(bytes);
@@ -19,25 +19,25 @@ NodeId node(unsigned number) {
 View view_of(std::uint64_t epoch, const std::vector<unsigned>& ranks) {
     View view{.epoch = Epoch(epoch)};
     for (const unsigned rank : ranks)
-        view.members.push_back({.node = node(rank), .rank = Rank(rank)});
+        view.members.push_back({.node = numbered(rank), .rank = Rank(rank)});
     return view;
 }
 
 TEST(Neighbourhood, follows_the_topology) {
     Neighbourhood ring(routing::Topology::k_regular(2));
     const View view = view_of(1, {0, 1, 3, 4, 7});
-    EXPECT_THAT(ring.neighbours(view, node(3)), ElementsAre(node(1), node(4)));
-    EXPECT_THAT(ring.neighbours(view, node(0)), ElementsAre(node(1), node(7)));
-    EXPECT_THAT(ring.neighbours(view, node(2)), IsEmpty()) << "not a member";
+    EXPECT_THAT(ring.neighbours(view, numbered(3)), ElementsAre(numbered(1), numbered(4)));
+    EXPECT_THAT(ring.neighbours(view, numbered(0)), ElementsAre(numbered(1), numbered(7)));
+    EXPECT_THAT(ring.neighbours(view, numbered(2)), IsEmpty()) << "not a member";
 }
 
 TEST(Neighbourhood, follows_the_view) {
     Neighbourhood ring(routing::Topology::k_regular(2));
     const View first = view_of(1, {0, 1, 2, 3, 4});
     const View second = view_of(2, {0, 1, 3, 4});
-    EXPECT_THAT(ring.neighbours(first, node(1)), ElementsAre(node(0), node(2)));
-    EXPECT_THAT(ring.neighbours(second, node(1)), ElementsAre(node(0), node(3)));
-    EXPECT_THAT(ring.neighbours(first, node(1)), ElementsAre(node(0), node(2)));
+    EXPECT_THAT(ring.neighbours(first, numbered(1)), ElementsAre(numbered(0), numbered(2)));
+    EXPECT_THAT(ring.neighbours(second, numbered(1)), ElementsAre(numbered(0), numbered(3)));
+    EXPECT_THAT(ring.neighbours(first, numbered(1)), ElementsAre(numbered(0), numbered(2)));
     EXPECT_EQ(ring.graph(second), ring.graph(second)) << "made once";
 }
 
@@ -49,7 +49,8 @@ TEST(Neighbourhood, contains_the_members_of_the_own_host) {
     };
     Neighbourhood ring(routing::Topology::k_regular(2), two_each);
     const View view = view_of(1, {0, 1, 2, 3, 4, 5});
-    EXPECT_THAT(ring.neighbours(view, node(1)), ElementsAre(node(0), node(2), node(4)));
+    EXPECT_THAT(ring.neighbours(view, numbered(1)),
+                ElementsAre(numbered(0), numbered(2), numbered(4)));
 }
 
 }  // namespace

@@ -273,8 +273,8 @@ TEST_F(RingOverlay, avoids_a_neighbour_that_is_silent) {
 }
 
 TEST_F(RingOverlay, never_relays_through_a_tunnel) {
-    links_.at(1)->at = Address::tunnel(node(1).bytes());
-    engine_.handle({.link = port::LinkId(101), .what = port::PathChanged{links_.at(1)->at}});
+    links_.at(1)->address = Address::tunnel(node(1).bytes());
+    engine_.handle({.link = port::LinkId(101), .what = port::PathChanged{links_.at(1)->address}});
     turn();
     send(2, packet(5));
     send(1, packet(6));

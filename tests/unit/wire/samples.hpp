@@ -54,6 +54,8 @@ template <>
 EnvelopeFrame example<EnvelopeFrame>();
 template <>
 LinkState example<LinkState>();
+template <>
+PathRequest example<PathRequest>();
 
 template <class Message>
 Bytes encoded(const Message& message) {
