@@ -33,25 +33,21 @@ struct Terms : Shape {
     double near_rounds;  // rounds of halving, doubling or a tree that stay within hosts
     bool near_pairs;     // the ranks beyond p find their partners on their own host
 
-    // Between hosts when all ranks of a host use the network at the same time: of a single link; to
-    // the peers of the algorithm; of ranks of which few send at a time; of one rank that exchanges
-    // messages with all others; and to the next rank in a ring.
-    Rates linked;
-    Rates rates;
-    Rates few;
-    Rates at_root;
-    Rates to_next;
-    // When every rank sends to the next one, in a ring or by number, or when a few of them do; in a
-    // tree (after near_rounds few ranks still take part); when one rank of the host uses the
-    // network; and in a given tree.
+    // Between hosts. First, when all ranks of a host use the network at the same time:
+    Rates linked;   // over a single link
+    Rates rates;    // to the peers of the algorithm
+    Rates few;      // of ranks of which few send at a time
+    Rates at_root;  // of one rank that exchanges messages with all others
+    Rates to_next;  // to the next rank in a ring
+    // When every rank sends to the next one, in a ring or by number, and while few of them do:
     Rates in_ring;
     Rates down_ring;
     Rates by_rank;
     Rates down_ranks;
-    Rates in_tree;
-    Rates alone;
-    Rates edge;
-    Rates near;  // within a host
+    Rates in_tree;  // after near_rounds few ranks still take part
+    Rates alone;    // one rank of the host uses the network
+    Rates edge;     // in a given tree
+    Rates near;     // within a host
 
     static double users(double ranks) { return std::max(ranks, 1.0); }
     Rates reaching(Peers peers, const Rates& link) const {
@@ -171,6 +167,7 @@ struct Terms : Shape {
 
     /// One step around the ring. A rank that relays has to keep up with what it sends for others.
     double step(double bytes) const {
+        if (stretches == nullptr) return in_ring.swap(bytes);
         return std::max(down_ring.swap(bytes), in_ring.occupies_both(bytes));
     }
     /// Every rank forwards n - 1 chunks, each as soon as it has it.

@@ -46,7 +46,7 @@ TEST(SimTopologies, prints_connections_times_and_relay_loads) {
               ContainsRegex("\npredicted time +size +full +k_regular:4 +hypercube\n"),
               ContainsRegex("\nall_to_all +1MiB +[0-9.]+ [mu]s +[0-9.]+ [mu]s +[0-9.]+ [mu]s\n"),
               ContainsRegex("\nbarrier +- +dissemination 0 +[a-z_]+ [0-9.]+ +[a-z_]+ [0-9.]+\n"),
-              HasSubstr("relay load: bytes that the busiest relay forwards"), Not(HasSubstr("~"))));
+              HasSubstr("relay load: bytes that the busiest relay forwards"), Not(HasSubstr("?"))));
 }
 
 TEST(SimTopologies, prints_the_same_as_json) {
@@ -60,7 +60,6 @@ TEST(SimTopologies, prints_the_same_as_json) {
     EXPECT_EQ(one["members"], 40);
     EXPECT_LE(one["connections"], 120);
     EXPECT_LE(one["most_connections"], 6);
-    EXPECT_EQ(one["targets"], 40);
     EXPECT_GT(one["mean_hops"], 1.0);
     EXPECT_GT(one["all_to_all_relay_load"], 0.0);
     ASSERT_EQ(one["collectives"].size(), 2U);
@@ -84,17 +83,19 @@ TEST(SimTopologies, depend_on_the_costs_that_are_given) {
 TEST(SimTopologies, compares_four_thousand_members) {
     const Outcome outcome = topologies({"--world", "4096", "--topology", "full,k_regular:8"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-    EXPECT_THAT(outcome.output,
-                AllOf(ContainsRegex("\nfull +8386560 +4095 +1 +1.00 +0.0\n"),
-                      ContainsRegex("\nk_regular:8 +163[0-9][0-9] +8 "), Not(HasSubstr("~"))));
+    EXPECT_THAT(outcome.output, AllOf(ContainsRegex("\nfull +8386560 +4095 +1 +1.00 +0.0\n"),
+                                      ContainsRegex("\nk_regular:8 +163[0-9][0-9] +8 ")));
 }
 
-TEST(SimTopologies, says_what_is_sampled) {
-    const Outcome outcome =
-        topologies({"--world", "5000", "--topology", "k_regular:8", "--operation", "all_reduce"});
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
-    EXPECT_THAT(outcome.output, AllOf(ContainsRegex("\nk_regular:8 +[0-9]+ +8 +~[0-9]+ +~[0-9.]+"),
-                                      HasSubstr("\n~: from the ways of all members to 4096 of")));
+TEST(SimTopologies, warns_of_ways_that_packets_cannot_take) {
+    const auto ring = [](const std::string& members) {
+        return topologies(
+                   {"--world", members, "--topology", "k_regular:2", "--operation", "barrier"})
+            .output;
+    };
+    EXPECT_THAT(ring("34"), HasSubstr("\nk_regular:2 with 34 members: some ways have 17 hops, but "
+                                      "relays drop packets after 16\n"));
+    EXPECT_THAT(ring("33"), Not(HasSubstr("some ways")));
 }
 
 TEST(SimTopologies, reports_what_is_wrong_with_its_arguments) {

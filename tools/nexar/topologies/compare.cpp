@@ -103,8 +103,7 @@ Result<TopologyForecast> forecast(const TopologyQuestion& question,
         places.back() =
             graph.complete() ? CountedFlows::kUniform : counted.of(choice, workload, profile.hops);
     }
-    const GraphSurvey found = survey(graph, counted.all(), kMostTargets);
-    made.targets = found.targets;
+    const GraphSurvey found = survey(graph, counted.all());
     made.diameter = found.diameter;
     made.mean_hops = found.mean_hops;
     made.uniform_load = found.uniform_load;

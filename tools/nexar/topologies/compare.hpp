@@ -39,15 +39,11 @@ struct TopologyForecast {
     std::uint32_t members = 0;
     std::uint64_t connections = 0;
     std::uint64_t most_connections = 0;  // of one member
-    std::uint32_t targets = 0;           // see GraphSurvey
     std::uint32_t diameter = 0;
     double mean_hops = 0;
     double uniform_load = 0;
     std::vector<CollectiveForecast> collectives{};
 };
-
-/// At most this many members are targets in a survey.
-inline constexpr std::uint32_t kMostTargets = 4096;
 
 Result<TopologyForecast> forecast(const TopologyQuestion& question,
                                   const routing::Topology& topology, std::uint32_t members);

@@ -11,6 +11,7 @@
 
 #include "base/quantity.hpp"
 #include "collective.hpp"
+#include "routing/relay.hpp"
 #include "text_table.hpp"
 #include "topologies/compare.hpp"
 
@@ -23,33 +24,27 @@ using Row = std::vector<std::string>;
 /// The forecasts of one world.
 using World = std::span<const TopologyForecast>;
 
-/// A mark on figures that follow from some of the ways only.
-std::string_view about(const TopologyForecast& one) {
-    return one.targets < one.members ? "~" : "";
-}
-
 std::string graph_table(World world) {
     std::vector<Row> rows{{"topology", "connections", "per member", "diameter", "mean hops",
                            "relay load, all to all"}};
     for (const TopologyForecast& one : world) {
         rows.push_back({one.topology.text(), std::to_string(one.connections),
-                        std::to_string(one.most_connections),
-                        fmt::format("{}{}", about(one), one.diameter),
-                        fmt::format("{}{:.2f}", about(one), one.mean_hops),
-                        fmt::format("{}{:.1f}", about(one), one.uniform_load)});
+                        std::to_string(one.most_connections), std::to_string(one.diameter),
+                        fmt::format("{:.2f}", one.mean_hops),
+                        fmt::format("{:.1f}", one.uniform_load)});
     }
     return aligned(rows);
 }
 
-std::string time_in(const TopologyForecast& /*one*/, const CollectiveForecast& cell) {
+std::string time_in(const CollectiveForecast& cell) {
     return cell.algorithm.empty() ? "-" : as_time(cell.seconds);
 }
 
-std::string algorithm_in(const TopologyForecast& one, const CollectiveForecast& cell) {
+std::string algorithm_in(const CollectiveForecast& cell) {
     if (cell.algorithm.empty()) return "-";
     if (!cell.relay_load) return fmt::format("{} ?", cell.algorithm);
     if (*cell.relay_load == 0) return fmt::format("{} 0", cell.algorithm);
-    return fmt::format("{} {}{:.1f}", cell.algorithm, about(one), *cell.relay_load);
+    return fmt::format("{} {:.1f}", cell.algorithm, *cell.relay_load);
 }
 
 /// A row for each collective and size, a column for each topology.
@@ -63,7 +58,7 @@ std::string collective_table(World world, std::string_view title, const Text& te
         rows.push_back({std::string(schedule::name(first.operation)),
                         barrier ? "-" : format_size(first.bytes)});
         for (const TopologyForecast& one : world) {
-            rows.back().push_back(text(one, one.collectives[i]));
+            rows.back().push_back(text(one.collectives[i]));
         }
     }
     return aligned(rows);
@@ -84,7 +79,6 @@ void for_worlds(const std::vector<TopologyForecast>& all, const Each& each) {
 
 std::string as_tables(const std::vector<TopologyForecast>& all) {
     std::string text;
-    bool sampled = false;
     bool uncounted = false;
     for_worlds(all, [&](World world) {
         text += fmt::format("{}{} members\n\n", text.empty() ? "" : "\n", world.front().members);
@@ -92,7 +86,6 @@ std::string as_tables(const std::vector<TopologyForecast>& all) {
         text += collective_table(world, "predicted time", time_in) + "\n";
         text += collective_table(world, "algorithm, relay load", algorithm_in);
         for (const TopologyForecast& one : world) {
-            sampled = sampled || one.targets < one.members;
             for (const CollectiveForecast& cell : one.collectives) {
                 uncounted = uncounted || (!cell.algorithm.empty() && !cell.relay_load);
             }
@@ -101,11 +94,11 @@ std::string as_tables(const std::vector<TopologyForecast>& all) {
     text +=
         "\nrelay load: bytes that the busiest relay forwards for each byte that a member sends on "
         "average\n";
-    if (sampled) {
+    for (const TopologyForecast& one : all) {
+        if (one.diameter <= routing::kDefaultHops) continue;
         text += fmt::format(
-            "~: from the ways of all members to {} of them, chosen at random; the diameter is the "
-            "longest of these ways\n",
-            kMostTargets);
+            "{} with {} members: some ways have {} hops, but relays drop packets after {}\n",
+            one.topology.text(), one.members, one.diameter, routing::kDefaultHops);
     }
     if (uncounted) text += "?: not counted, because the schedules have too many steps\n";
     return text;
@@ -130,7 +123,6 @@ std::string as_json(const std::vector<TopologyForecast>& all) {
                         {"members", one.members},
                         {"connections", one.connections},
                         {"most_connections", one.most_connections},
-                        {"targets", one.targets},
                         {"diameter", one.diameter},
                         {"mean_hops", one.mean_hops},
                         {"all_to_all_relay_load", one.uniform_load},

@@ -1,7 +1,6 @@
 #include "topologies/relay_load.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/mix.hpp"
 
@@ -55,7 +54,6 @@ private:
     std::vector<std::vector<Flow>> flows_;
     std::vector<std::vector<double>> forwarded_;  // the same as uniform_, for each of the flows
     std::vector<double> sent_;                    // bytes in each of the flows
-    std::uint32_t targets_ = 0;
     std::uint32_t diameter_ = 0;
     double hops_ = 0;
 };
@@ -96,7 +94,6 @@ void Surveyor::forward(std::vector<double>& forwarded) {
 }
 
 void Surveyor::follow(Position target) {
-    ++targets_;
     find_ways(target);
     std::ranges::fill(passing_, 1.0);
     forward(uniform_);
@@ -118,11 +115,9 @@ double Surveyor::load(const std::vector<double>& forwarded, double sent) const {
 }
 
 GraphSurvey Surveyor::result() const {
-    const double ways = static_cast<double>(targets_) * (graph_.size() - 1);
-    GraphSurvey found{.targets = targets_,
-                      .diameter = diameter_,
-                      .mean_hops = hops_ / ways,
-                      .uniform_load = load(uniform_, ways)};
+    const double ways = static_cast<double>(graph_.size()) * (graph_.size() - 1);
+    GraphSurvey found{
+        .diameter = diameter_, .mean_hops = hops_ / ways, .uniform_load = load(uniform_, ways)};
     for (std::size_t i = 0; i < flows_.size(); ++i) {
         found.loads.push_back(load(forwarded_[i], sent_[i]));
     }
@@ -131,22 +126,12 @@ GraphSurvey Surveyor::result() const {
 
 }  // namespace
 
-GraphSurvey survey(const routing::Graph& graph, std::span<const std::vector<Flow>> flows,
-                   std::uint32_t most_targets) {
+GraphSurvey survey(const routing::Graph& graph, std::span<const std::vector<Flow>> flows) {
     if (graph.complete()) {
-        return {.targets = graph.size(),
-                .diameter = 1,
-                .mean_hops = 1,
-                .loads = std::vector<double>(flows.size())};
-    }
-    std::vector<Position> targets(graph.size());
-    std::iota(targets.begin(), targets.end(), Position{0});
-    if (most_targets < graph.size()) {
-        std::ranges::sort(targets, {}, [](Position member) { return mixed(member + 1U); });
-        targets.resize(most_targets);
+        return {.diameter = 1, .mean_hops = 1, .loads = std::vector<double>(flows.size())};
     }
     Surveyor surveyor(graph, flows);
-    for (const Position target : targets) surveyor.follow(target);
+    for (Position target = 0; target < graph.size(); ++target) surveyor.follow(target);
     return surveyor.result();
 }
 

@@ -15,10 +15,9 @@ struct Flow {
     double bytes = 0;
 };
 
-/// What a search through a graph found.
+/// What all ways through a graph show.
 struct GraphSurvey {
-    std::uint32_t targets = 0;   // members to which all ways were followed
-    std::uint32_t diameter = 0;  // in hops; if not all members were targets, of the ways followed
+    std::uint32_t diameter = 0;
     double mean_hops = 0;
     /// The bytes that the busiest relay forwards for each byte that a member sends on average: when
     /// every member sends as much to every other one, and for each of the flows given. 0 where
@@ -27,12 +26,10 @@ struct GraphSurvey {
     std::vector<double> loads{};
 };
 
-/// Follows the ways of all messages to at most `most_targets` members, which are all members or a
-/// random choice that is always the same. Every member sends a message to the first alternative of
+/// Follows the ways of all messages. Every member sends a message to the first alternative of
 /// routing::Routes, with nothing broken. `graph` must have at least two members.
 ///
 /// routing::Routes answers for one pair; this takes O(edges) for all ways to one member.
-GraphSurvey survey(const routing::Graph& graph, std::span<const std::vector<Flow>> flows,
-                   std::uint32_t most_targets);
+GraphSurvey survey(const routing::Graph& graph, std::span<const std::vector<Flow>> flows = {});
 
 }  // namespace nexar
