@@ -247,7 +247,7 @@ private:
     void on_path(const ngtcp2_path& path, bool works);
     void use_path(const Path& path);
     TimePoint hurries_at() const noexcept;
-    void hurry(TimePoint now);
+    bool hurry(TimePoint now, Outbox& out);
 
     // connection_read.cpp
     void look_at(InStream& stream);
@@ -360,7 +360,7 @@ private:
     bool wants_refresh_ = false;
     bool other_name_ = false;  // of the local end, see refresh()
     TimePoint refreshed_at_{};
-    TimePoint other_path_until_{};            // the peer tries another path
+    bool other_path_waits_ = false;  // a packet that validates it may be due
     TimePoint hurried_at_{};
     unsigned hurries_ = 0;       // see hurry(), since the peer answered
     std::uint64_t skipped_ = 0;  // nanoseconds by which the clock of ngtcp2 is ahead

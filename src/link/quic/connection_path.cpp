@@ -16,9 +16,12 @@ namespace {
 
 /// A peer that has acknowledged nothing for this time and two round trips may be cut off.
 constexpr Duration kAnswersWithin = std::chrono::milliseconds(50);
-constexpr Duration kBetweenHurries = std::chrono::milliseconds(20);
+/// Three probe timeouts of a path whose round trip is unknown (kInitialRoundTrip).
+constexpr Duration kLeastPathPatience = std::chrono::milliseconds(100);
 /// Each of them doubles the time until the next probe of the old path.
 constexpr unsigned kMostHurries = 3;
+/// Timers that expire before the probe timer, which is the last of them.
+constexpr int kTimersBefore = 3;
 /// The clock must not go forward to the end of the connection, for example.
 constexpr Duration kLongestSkip = std::chrono::seconds(5);
 
@@ -69,6 +72,7 @@ void Connection::begin_move(TimePoint now) {
     // This also ends a move that has begun, and on_path() hears of it first.
     if (ngtcp2_conn_initiate_migration(conn_.get(), &path, stamp(now)) == 0) {
         tried_remote_ = remote;
+        other_path_waits_ = true;
     } else {
         around_->emit({.link = id_, .what = port::PathFailed{remote}});
     }
@@ -101,29 +105,47 @@ Address Connection::name_of(const Address& local) const noexcept {
     return other_name_ ? other_name_of(local) : local;
 }
 
-/// When packets that validate another path must wait for acknowledgements no longer.
+/// When a packet that validates another path must not wait for acknowledgements any longer, or,
+/// after it was sent, when to look whether the peer has answered.
 TimePoint Connection::hurries_at() const noexcept {
-    const bool moves = tried_remote_ || now_ < other_path_until_;
-    if (!moves || !is_up() || hurries_ == kMostHurries) return TimePoint::max();
+    if (!is_up() || hurries_ == kMostHurries) return TimePoint::max();
+    if (!other_path_waits_ && !tried_remote_) return TimePoint::max();
     ngtcp2_conn_info values{};
     ngtcp2_conn_get_conn_info(conn_.get(), &values);
     if (values.bytes_in_flight < values.cwnd) return TimePoint::max();
     const Duration trip(static_cast<Duration::rep>(values.smoothed_rtt));
-    return std::max(answered_at_ + kAnswersWithin + 2 * trip, hurried_at_ + kBetweenHurries);
+    const TimePoint due = answered_at_ + kAnswersWithin + 2 * trip;
+    if (other_path_waits_) return due;
+    // ngtcp2 waits for three probe timeouts (RFC 9000 8.2.4), of the new path or the old one.
+    const Duration patience = std::max(three_probe_timeouts(), kLeastPathPatience);
+    return std::max(due, hurried_at_ + patience + kAnswersWithin);
 }
 
 /// While packets in flight fill the congestion window, ngtcp2 sends nothing that validates a path,
 /// except when its probe timer expires. After a cut nothing is acknowledged, and the timer is about
-/// as long as the cut was (RFC 9002 6.2.1). So the clock of ngtcp2 goes forward to the next timer.
-void Connection::hurry(TimePoint now) {
-    hurried_at_ = now;
-    const std::uint64_t stamped = stamp(now);
-    const std::uint64_t expiry = ngtcp2_conn_get_expiry(conn_.get());
-    if (expiry > stamped + native(kLongestSkip)) return;
-    if (expiry > stamped) skipped_ += expiry - stamped;
+/// as long as the cut was (RFC 9002 6.2.1). So the clock of ngtcp2 goes forward to that timer,
+/// before which it may have another one.
+bool Connection::hurry(TimePoint now, Outbox& out) {
+    const bool sends = other_path_waits_;
+    bool more = false;
     ++hurries_;
-    const int code = ngtcp2_conn_handle_expiry(conn_.get(), stamp(now));
-    if (code != 0) fail_with(now, code);
+    hurried_at_ = now;
+    for (int timers = 0; timers < kTimersBefore; ++timers) {
+        const std::uint64_t stamped = stamp(now);
+        const std::uint64_t expiry = ngtcp2_conn_get_expiry(conn_.get());
+        if (expiry > stamped + native(kLongestSkip)) break;
+        if (expiry > stamped) skipped_ += expiry - stamped;
+        const int code = ngtcp2_conn_handle_expiry(conn_.get(), stamp(now));
+        if (code != 0) {
+            fail_with(now, code);
+            return false;
+        }
+        more = write_packets(now, out);
+        const bool done = sends ? !other_path_waits_ : !tried_remote_;
+        if (done || !is_up() || dropped_) break;
+    }
+    other_path_waits_ = false;
+    return more;
 }
 
 /// `works`: the peer has proved that it can be reached on this path.

@@ -14,8 +14,6 @@ namespace {
 
 // When to probe the MTU of the path, unless a payload needs it earlier.
 constexpr Duration kProbesAfter = std::chrono::milliseconds(500);
-// For how long a packet from another path means that the peer tries to move there.
-constexpr Duration kOtherPathTime = std::chrono::milliseconds(200);
 // A stream returns credit when this part of its window was consumed: smaller steps cost packets,
 // larger ones may make the peer wait.
 constexpr std::uint64_t kCreditDivisor = 4;
@@ -52,7 +50,7 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
         answered_at_ = now;
         hurries_ = 0;
     }
-    if (opened_ != opened && path.remote != path_.remote) other_path_until_ = now + kOtherPathTime;
+    if (opened_ != opened && path.remote != path_.remote) other_path_waits_ = true;
     if (answered && black_hole_.suspected()) black_hole_.answered(losses());
     if (opened_ != opened) look_for_stall(now);
     const bool idle = opened_ != opened && !useful_ && !answered;

@@ -242,11 +242,8 @@ TEST(ConnectionTunnel, a_full_congestion_window_changes_nothing_if_the_tunnel_is
     pair.cut_direct_path();
     pair.relays.cut = true;
     pair.world.run_for(600ms);
-    for (std::size_t i = 1; i <= 3; ++i) {
-        pair.client().link().move_to(tunnel_to(2));
-        ASSERT_TRUE(pair.run_until([&] { return pair.client().failed_paths.size() == i; }, 2s));
-    }
-    EXPECT_LT(pair.carried, 20U) << "packets that validate the path";
+    pair.client().link().move_to(tunnel_to(2));
+    ASSERT_TRUE(pair.run_until([&] { return pair.client().failed_paths.size() == 1; }, 300ms));
     pair.heal_direct_path();
     ASSERT_TRUE(pair.run_until(
         [&] { return pair.client().all_released() && pair.server().all_released(); }, 20s));
