@@ -36,7 +36,7 @@ public:
     std::size_t bytes() const noexcept { return bytes_; }
     std::size_t limit() const noexcept { return limit_; }
 
-    /// Datagrams that were pushed since the last call have waited since `now`.
+    /// Datagrams that were pushed since the last call begin to wait at `now`.
     void advance(TimePoint now) noexcept;
     /// The oldest datagram.
     const std::vector<std::byte>& front() const noexcept { return waiting_.front().bytes; }

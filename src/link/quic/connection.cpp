@@ -177,7 +177,7 @@ void Connection::adopt(ngtcp2_conn* conn) {
 std::uint64_t Connection::stamp(TimePoint now) noexcept {
     now_ = std::max(now_, now);
     // ngtcp2 aborts the process if time goes back.
-    last_stamp_ = std::max(last_stamp_, native(now) + skipped_);
+    last_stamp_ = std::max(last_stamp_, native(now));
     return last_stamp_;
 }
 
@@ -191,9 +191,8 @@ TimePoint Connection::deadline() const noexcept {
     const ngtcp2_tstamp expiry = ngtcp2_conn_get_expiry(conn_.get());
     TimePoint due = TimePoint::max();
     if (expiry < static_cast<ngtcp2_tstamp>(TimePoint::max().time_since_epoch().count())) {
-        due = TimePoint(Duration(static_cast<Duration::rep>(expiry - std::min(expiry, skipped_))));
+        due = TimePoint(Duration(static_cast<Duration::rep>(expiry)));
     }
-    due = std::min(due, hurries_at());
     if (state_ == State::up && !probing_) due = std::min(due, probes_at_);
     if (linger_until_) due = std::min(due, *linger_until_);
     return std::min(due, silence_ends());

@@ -246,8 +246,7 @@ private:
     void begin_refresh(TimePoint now);
     void on_path(const ngtcp2_path& path, bool works);
     void use_path(const Path& path);
-    TimePoint hurries_at() const noexcept;
-    bool hurry(TimePoint now, Outbox& out);
+    void begin_return(TimePoint now);
 
     // connection_read.cpp
     void look_at(InStream& stream);
@@ -360,10 +359,9 @@ private:
     bool wants_refresh_ = false;
     bool other_name_ = false;  // of the local end, see refresh()
     TimePoint refreshed_at_{};
-    bool other_path_waits_ = false;  // a packet that validates it may be due
-    TimePoint hurried_at_{};
-    unsigned hurries_ = 0;       // see hurry(), since the peer answered
-    std::uint64_t skipped_ = 0;  // nanoseconds by which the clock of ngtcp2 is ahead
+    bool moved_at_once_ = false;  // before the peer has answered on the new path
+    bool returns_ = false;        // from there
+    unsigned at_once_ = 0;        // such moves since the peer acknowledged something
 
     std::uint64_t parked_ = 0;
     std::uint64_t withheld_ = 0;  // connection credit held back while too much is parked

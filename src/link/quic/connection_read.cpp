@@ -48,9 +48,8 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     const bool answered = bytes_in_flight() < in_flight;
     if (answered) {
         answered_at_ = now;
-        hurries_ = 0;
+        at_once_ = 0;
     }
-    if (opened_ != opened && path.remote != path_.remote) other_path_waits_ = true;
     if (answered && black_hole_.suspected()) black_hole_.answered(losses());
     if (opened_ != opened) look_for_stall(now);
     const bool idle = opened_ != opened && !useful_ && !answered;

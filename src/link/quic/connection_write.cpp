@@ -250,10 +250,9 @@ bool Connection::write_packets(TimePoint now, Outbox& out) {
         }
         if (size == 0 || dropped_) break;
         const auto bytes = static_cast<std::size_t>(size);
-        const Path path = path_of(turn.path.path);
-        if (path.remote != path_.remote) other_path_waits_ = false;
         // Only a probe is larger than the limit of the path.
-        out.add(path, static_cast<std::uint8_t>(turn.packet.ecn), bytes, bytes > turn.packet_bytes);
+        out.add(path_of(turn.path.path), static_cast<std::uint8_t>(turn.packet.ecn), bytes,
+                bytes > turn.packet_bytes);
         if (std::exchange(turn.has_lane, false)) lanes_wrote_at_ = now;
         if (std::exchange(turn.has_bulk, false)) turn.bulk_left -= std::min(turn.bulk_left, bytes);
         turn.written += bytes;
@@ -293,11 +292,11 @@ bool Connection::write(TimePoint now, Outbox& out) {
         if (dropped_) return false;
         if (wanted_remote_) begin_move(now);
         if (wants_refresh_) begin_refresh(now);
+        if (returns_) begin_return(now);
         open_waiting();
         say_farewell(now);
     }
-    bool more = write_packets(now, out);
-    if (now >= hurries_at() && !dropped_) more = hurry(now, out) || more;
+    bool more = state_ != State::down && write_packets(now, out);
     if (dropped_) return false;
     if (asking_) end_probe();
     // The last datagram may have left with these packets.

@@ -108,7 +108,10 @@ void Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
         const bool direct = !connection.remote().is_tunnel();
         seen.local = direct ? connection.local() : Address::any(path.remote.is_v6());
     }
-    if (!connection.dialed()) seen.local = connection.name_of(seen.local);
+    // Another path has no other name.
+    if (!connection.dialed() && path.remote == connection.remote()) {
+        seen.local = connection.name_of(seen.local);
+    }
     // Marks the connection ready: the next flush() updates its timer.
     connection.receive(now, seen, ecn, packet);
 }

@@ -63,7 +63,7 @@ TYPED_TEST(RelayedContract, those_of_this_node_go_first) {
     EXPECT_EQ(this->server().datagrams[0], heartbeat);
 }
 
-TYPED_TEST(RelayedContract, what_it_takes_is_bounded_and_what_it_takes_arrives) {
+TYPED_TEST(RelayedContract, takes_a_bounded_amount_all_of_which_arrives) {
     EXPECT_GE(this->link().relayed_room(), this->link().max_datagram());
     std::size_t sent = 0;
     for (int round = 0; round < 40; ++round) {

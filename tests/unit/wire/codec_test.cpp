@@ -129,7 +129,9 @@ TYPED_TEST(EveryMessage, is_canonical_under_every_change_of_one_byte) {
             }
         }
     }
-    EXPECT_GT(accepted, 1000U) << "changes of plain numbers must be accepted";
+    // A body of one byte has only one other value.
+    const std::size_t least = original.size() > kFrameHeaderBytes + 1 ? 1001 : 1;
+    EXPECT_GE(accepted, least) << "changes of plain numbers must be accepted";
 }
 
 TYPED_TEST(EveryMessage, is_rejected_in_another_version) {

@@ -230,27 +230,6 @@ TEST(ConnectionTunnel, a_link_whose_congestion_window_is_full_moves_at_once) {
     }
 }
 
-TEST(ConnectionTunnel, a_full_congestion_window_changes_nothing_if_the_tunnel_is_dead) {
-    TunnelPair pair;
-    ASSERT_TRUE(pair.connect());
-    pair.world.run_for(2s);
-    const auto there = pattern(1, 8'000'000);
-    const auto back = pattern(2, 30'000'000);
-    pair.client().send(there);
-    pair.server().send(back);
-    pair.world.run_for(2ms);
-    pair.cut_direct_path();
-    pair.relays.cut = true;
-    pair.world.run_for(600ms);
-    pair.client().link().move_to(tunnel_to(2));
-    ASSERT_TRUE(pair.run_until([&] { return pair.client().failed_paths.size() == 1; }, 300ms));
-    pair.heal_direct_path();
-    ASSERT_TRUE(pair.run_until(
-        [&] { return pair.client().all_released() && pair.server().all_released(); }, 20s));
-    EXPECT_TRUE(pair.server().incoming(0).sink.bytes == there);
-    EXPECT_TRUE(pair.client().incoming(0).sink.bytes == back);
-}
-
 TEST(ConnectionTunnel, returns_to_the_direct_path_and_its_large_datagrams) {
     TunnelPair pair;
     LinkEnd& client = pair.dial_through_tunnel();
