@@ -11,8 +11,8 @@ namespace nexar::security {
 Result<LinkStateSigner> LinkStateSigner::create(const KeyPair& key) {
     auto handle = make_handle<SigningHandle, gnutls_privkey_init>();
     if (!handle) return library_error("preparing a key for signing", GNUTLS_E_MEMORY_ERROR);
-    const int code = gnutls_privkey_import_x509(handle.get(), key.native(),
-                                                GNUTLS_PRIVKEY_IMPORT_COPY);
+    const int code =
+        gnutls_privkey_import_x509(handle.get(), key.native(), GNUTLS_PRIVKEY_IMPORT_COPY);
     if (code < 0) return library_error("preparing a key for signing", code);
     return LinkStateSigner(std::move(handle), key.public_key());
 }
