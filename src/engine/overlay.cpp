@@ -44,15 +44,17 @@ void Overlay::adopt(TimePoint now, const View& view, const Identity& me) {
     view_.spent = {};
     me_ = own->rank;
     if (!link_states_) {
-        link_states_.emplace(me.cluster, *signer_);
-        relay_.emplace(me_, static_cast<routing::NextHops&>(*this),
-                       static_cast<const routing::Outlets&>(*this),
-                       static_cast<const routing::Roster&>(*this), options_.relay);
+        link_states_ = std::make_unique<routing::LinkStates>(me.cluster, *signer_);
+        routing::NextHops& hops = *this;
+        const routing::Outlets& outlets = *this;
+        const routing::Roster& roster = *this;
+        relay_ = std::make_unique<routing::Relay>(me_, hops, outlets, roster, options_.relay);
     }
     ranks_.clear();
     for (const Member& member : view.members) ranks_.emplace(member.node, member.rank);
     graph_ = neighbourhood_->graph(view);
-    routes_.emplace(graph_, graph_->position(me_).value());
+    routes_ = std::make_unique<routing::Routes>(
+        graph_, static_cast<routing::Position>(own - view.members.data()));
     link_states_->adopt(now, view, me_);
     for (auto at = direct_.begin(); at != direct_.end();) {
         const auto next = std::next(at);

@@ -82,7 +82,7 @@ public:
     };
     std::optional<Way> way_to(Rank member);
 
-    const routing::Relay* relay() const noexcept { return relay_ ? &*relay_ : nullptr; }
+    const routing::Relay* relay() const noexcept { return relay_.get(); }
 
 private:
     /// The link to a neighbour.
@@ -129,9 +129,9 @@ private:
     TimePoint grace_ends_{};
     std::unordered_map<NodeId, Rank> ranks_{};
     std::shared_ptr<const routing::Graph> graph_{};
-    std::optional<routing::Routes> routes_{};
-    std::optional<routing::LinkStates> link_states_{};
-    std::optional<routing::Relay> relay_{};
+    std::unique_ptr<routing::Routes> routes_{};
+    std::unique_ptr<routing::LinkStates> link_states_{};
+    std::unique_ptr<routing::Relay> relay_{};
     std::uint64_t seen_links_ = 0;   // Engine::link_changes() that look_at_links() has handled
     std::uint64_t seen_states_ = 0;  // LinkStates::changes()
     bool look_again_ = false;        // whatever seen_links_ says
