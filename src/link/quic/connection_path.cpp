@@ -59,7 +59,8 @@ void Connection::move_to(const Address& remote) {
 /// validates a path, at either end. Then the connection moves at once, which opens the windows of
 /// both ends, and comes back if the peer does not answer.
 void Connection::begin_move(TimePoint now) {
-    const Address remote = *std::exchange(wanted_remote_, {});
+    const Address remote = wanted_remote_.value_or(path_.remote);
+    wanted_remote_.reset();
     if (remote == path_.remote) {
         around_->emit({.link = id_, .what = port::PathChanged{remote}});
         return;
