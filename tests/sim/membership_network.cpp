@@ -77,12 +77,11 @@ void MembershipWorld::post(std::size_t from, membership::Outgoing&& outgoing) {
         one.beat = std::get<wire::Heartbeat>(outgoing.message);
         one.beat_from = machines_[from].self;
     }
-    if (const auto taken = way(from, to, datagram))
-        send(from, to, *taken, std::move(outgoing.message));
+    if (const auto taken = way(from, to, datagram)) send(from, to, *taken, outgoing.message);
 }
 
 void MembershipWorld::send(std::size_t from, std::size_t to, const MembershipTunnels::Way& way,
-                           membership::Message&& message) {
+                           const membership::Message& message) {
     const bool datagram = std::holds_alternative<wire::Heartbeat>(message);
     const auto bad_luck = [this](double probability) {
         return probability > 0 && random_.chance(probability);
@@ -113,7 +112,7 @@ void MembershipWorld::send(std::size_t from, std::size_t to, const MembershipTun
                             .link = datagram ? ~std::uint64_t{0} : one.link,
                             .relayed = !near(from, to),
                             .late = way.late,
-                            .message = i + 1 < copies ? message : std::move(message)};
+                            .message = message};
         push({.at = at, .index = parcel, .what = What::parcel});
     }
 }

@@ -152,7 +152,7 @@ private:
     std::optional<MembershipTunnels::Way> way(std::size_t from, std::size_t to, bool datagram);
     bool lost(const Parcel& parcel) const;
     void send(std::size_t from, std::size_t to, const MembershipTunnels::Way& way,
-              membership::Message&& message);
+              const membership::Message& message);
     void place_links(std::size_t index);
     std::size_t new_parcel();
 

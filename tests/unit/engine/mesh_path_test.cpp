@@ -25,15 +25,15 @@ NodeId peer() {
     return NodeId(bytes);
 }
 
-const Address kFirst = Address::parse("10.0.0.1:7400").value();
-const Address kSecond = Address::parse("10.0.7.1:7400").value();
-const Address kTunnel = Address::tunnel(peer().bytes());
+const Address first_home = Address::parse("10.0.0.1:7400").value();
+const Address second_home = Address::parse("10.0.7.1:7400").value();
+const Address tunnel_address = Address::tunnel(peer().bytes());
 
 class Path : public ::testing::Test {
 protected:
     void begin(const Address& at, bool direct_home, bool dialed = true) {
         link_.address = at;
-        path_.set_home(now_, direct_home, {kFirst, kSecond});
+        path_.set_home(now_, direct_home, {first_home, second_home});
         path_.begin(now_, link_, dialed);
     }
     /// Calls turn() when it is due, until `span` has passed or a move begins. Returns true if one
@@ -71,10 +71,10 @@ protected:
 };
 
 TEST_F(Path, does_nothing_while_the_link_is_where_it_belongs) {
-    begin(kFirst, true);
+    begin(first_home, true);
     EXPECT_FALSE(path_.in_tunnel());
     EXPECT_EQ(path_.due(), TimePoint::max());
-    begin(kTunnel, false);
+    begin(tunnel_address, false);
     EXPECT_TRUE(path_.in_tunnel());
     EXPECT_EQ(path_.due(), TimePoint::max());
     EXPECT_THAT(link_.moves, IsEmpty());
@@ -82,12 +82,12 @@ TEST_F(Path, does_nothing_while_the_link_is_where_it_belongs) {
 }
 
 TEST_F(Path, a_link_in_the_tunnel_tries_every_direct_address_after_growing_pauses) {
-    begin(kTunnel, true);
+    begin(tunnel_address, true);
     pass(milliseconds(999));
     EXPECT_TRUE(moves_within(milliseconds(1)));
-    EXPECT_THAT(link_.moves, ElementsAre(kFirst));
+    EXPECT_THAT(link_.moves, ElementsAre(first_home));
     fail();
-    EXPECT_THAT(link_.moves, ElementsAre(kFirst, kSecond)) << "without a pause";
+    EXPECT_THAT(link_.moves, ElementsAre(first_home, second_home)) << "without a pause";
     fail();
     EXPECT_FALSE(path_.moving());
     std::vector<Duration> pauses;
@@ -97,7 +97,7 @@ TEST_F(Path, a_link_in_the_tunnel_tries_every_direct_address_after_growing_pause
 }
 
 TEST_F(Path, a_move_that_succeeds_ends_the_attempts) {
-    begin(kTunnel, true);
+    begin(tunnel_address, true);
     ASSERT_TRUE(moves_within(seconds(1)));
     fail();
     succeed();
@@ -106,32 +106,32 @@ TEST_F(Path, a_move_that_succeeds_ends_the_attempts) {
 }
 
 TEST_F(Path, a_move_that_nothing_is_heard_of_fails_after_its_patience) {
-    begin(kTunnel, true);
+    begin(tunnel_address, true);
     ASSERT_TRUE(moves_within(seconds(1)));
     pass(milliseconds(4999));
     ASSERT_TRUE(moves_within(milliseconds(1)));
-    EXPECT_THAT(link_.moves, ElementsAre(kFirst, kSecond));
-    path_.on_failed(now_, kFirst);
+    EXPECT_THAT(link_.moves, ElementsAre(first_home, second_home));
+    path_.on_failed(now_, first_home);
     EXPECT_TRUE(path_.moving()) << "the failure is that of the first move";
 }
 
 TEST_F(Path, a_link_that_does_not_work_leaves_for_the_tunnel_and_returns) {
-    begin(kFirst, true);
+    begin(first_home, true);
     pass(seconds(60));
     EXPECT_TRUE(path_.leave(now_));
     EXPECT_TRUE(path_.leave(now_)) << "it moves already";
-    EXPECT_THAT(link_.moves, ElementsAre(kTunnel));
+    EXPECT_THAT(link_.moves, ElementsAre(tunnel_address));
     succeed();
     EXPECT_TRUE(path_.in_tunnel());
     pass(milliseconds(999));
     ASSERT_TRUE(moves_within(milliseconds(1)));
-    EXPECT_EQ(link_.moves.back(), kFirst);
+    EXPECT_EQ(link_.moves.back(), first_home);
     succeed();
     EXPECT_EQ(path_.due(), TimePoint::max());
 }
 
 TEST_F(Path, stays_when_it_cannot_leave) {
-    begin(kFirst, true);
+    begin(first_home, true);
     ASSERT_TRUE(path_.leave(now_));
     fail();
     EXPECT_FALSE(path_.moving());
@@ -140,7 +140,7 @@ TEST_F(Path, stays_when_it_cannot_leave) {
 }
 
 TEST_F(Path, a_direct_path_that_fails_again_and_again_is_used_less_and_less) {
-    begin(kFirst, true);
+    begin(first_home, true);
     std::vector<Duration> pauses;
     for (int i = 0; i < 7; ++i) {
         pass(seconds(5));
@@ -161,7 +161,7 @@ TEST_F(Path, a_direct_path_that_fails_again_and_again_is_used_less_and_less) {
 }
 
 TEST_F(Path, a_link_of_a_pair_that_are_not_neighbours_never_uses_the_direct_path) {
-    begin(kTunnel, false);
+    begin(tunnel_address, false);
     pass(seconds(100));
     EXPECT_FALSE(path_.leave(now_));
     path_.asked(now_, true);
@@ -169,14 +169,14 @@ TEST_F(Path, a_link_of_a_pair_that_are_not_neighbours_never_uses_the_direct_path
 }
 
 TEST_F(Path, moves_at_once_when_the_two_become_neighbours_or_cease_to_be) {
-    begin(kTunnel, false);
-    path_.set_home(now_, true, {kSecond});
+    begin(tunnel_address, false);
+    path_.set_home(now_, true, {second_home});
     ASSERT_TRUE(moves_within(Duration::zero()));
-    EXPECT_THAT(link_.moves, ElementsAre(kSecond));
+    EXPECT_THAT(link_.moves, ElementsAre(second_home));
     succeed();
-    path_.set_home(now_, false, {kSecond});
+    path_.set_home(now_, false, {second_home});
     ASSERT_TRUE(moves_within(Duration::zero()));
-    EXPECT_THAT(link_.moves, ElementsAre(kSecond, kTunnel));
+    EXPECT_THAT(link_.moves, ElementsAre(second_home, tunnel_address));
     fail();
     pass(milliseconds(999));
     EXPECT_TRUE(moves_within(milliseconds(1))) << "the number of direct links is bounded";
@@ -185,58 +185,58 @@ TEST_F(Path, moves_at_once_when_the_two_become_neighbours_or_cease_to_be) {
 }
 
 TEST_F(Path, stops_trying_direct_addresses_when_the_two_cease_to_be_neighbours) {
-    begin(kTunnel, true);
+    begin(tunnel_address, true);
     ASSERT_TRUE(moves_within(seconds(1)));
-    path_.set_home(now_, false, {kFirst, kSecond});
+    path_.set_home(now_, false, {first_home, second_home});
     fail();
-    EXPECT_THAT(link_.moves, ElementsAre(kFirst));
+    EXPECT_THAT(link_.moves, ElementsAre(first_home));
     EXPECT_EQ(path_.due(), TimePoint::max());
 }
 
 TEST_F(Path, a_new_view_begins_with_the_shortest_pause_again) {
-    begin(kTunnel, true);
+    begin(tunnel_address, true);
     for (int i = 0; i < 5; ++i) pause_before_a_failure();
-    path_.set_home(now_, true, {kFirst});
+    path_.set_home(now_, true, {first_home});
     EXPECT_EQ(pause_before_a_failure(), Duration::zero());
     EXPECT_EQ(pause_before_a_failure(), seconds(1));
 }
 
 TEST_F(Path, the_side_that_accepted_the_link_asks_for_moves) {
-    begin(kFirst, true, false);
+    begin(first_home, true, false);
     EXPECT_TRUE(path_.leave(now_));
     EXPECT_EQ(path_.take_request(), false);
     EXPECT_FALSE(path_.take_request());
-    path_.on_changed(now_, kTunnel);
+    path_.on_changed(now_, tunnel_address);
     EXPECT_TRUE(path_.in_tunnel());
     EXPECT_EQ(path_.due(), TimePoint::max()) << "the other side tries the direct path again";
     EXPECT_TRUE(path_.leave(now_));
     EXPECT_EQ(path_.take_request(), true);
-    path_.set_home(now_, true, {kFirst});
+    path_.set_home(now_, true, {first_home});
     EXPECT_EQ(path_.take_request(), true);
-    path_.set_home(now_, false, {kFirst});
+    path_.set_home(now_, false, {first_home});
     EXPECT_FALSE(path_.take_request());
     path_.asked(now_, true);
     EXPECT_THAT(link_.moves, IsEmpty());
 }
 
 TEST_F(Path, the_side_that_dialed_does_what_the_peer_asks_but_not_all_the_time) {
-    begin(kFirst, true);
+    begin(first_home, true);
     path_.asked(now_, true);
     EXPECT_THAT(link_.moves, IsEmpty()) << "it uses the direct path";
     path_.asked(now_, false);
-    EXPECT_THAT(link_.moves, ElementsAre(kTunnel));
+    EXPECT_THAT(link_.moves, ElementsAre(tunnel_address));
     succeed();
     path_.asked(now_, true);
     EXPECT_EQ(link_.moves.size(), 1U);
     now_ += milliseconds(100);
     path_.asked(now_, true);
-    EXPECT_THAT(link_.moves, ElementsAre(kTunnel, kFirst));
+    EXPECT_THAT(link_.moves, ElementsAre(tunnel_address, first_home));
     path_.asked(now_, true);
     EXPECT_EQ(link_.moves.size(), 2U) << "it moves already";
 }
 
 TEST_F(Path, a_request_of_the_peer_ends_a_long_pause) {
-    begin(kTunnel, true);
+    begin(tunnel_address, true);
     for (int i = 0; i < 8; ++i) pause_before_a_failure();
     now_ += milliseconds(100);
     path_.asked(now_, true);
@@ -246,23 +246,23 @@ TEST_F(Path, a_request_of_the_peer_ends_a_long_pause) {
 }
 
 TEST_F(Path, a_link_that_has_ended_is_not_used) {
-    begin(kTunnel, true);
+    begin(tunnel_address, true);
     ASSERT_TRUE(moves_within(seconds(1)));
     path_.end();
     EXPECT_EQ(path_.due(), TimePoint::max());
-    path_.on_failed(now_, kFirst);
-    path_.on_changed(now_, kFirst);
+    path_.on_failed(now_, first_home);
+    path_.on_changed(now_, first_home);
     path_.asked(now_, true);
     path_.set_home(now_, false, {});
     EXPECT_FALSE(path_.leave(now_));
     EXPECT_FALSE(path_.in_tunnel());
-    EXPECT_THAT(link_.moves, ElementsAre(kFirst));
+    EXPECT_THAT(link_.moves, ElementsAre(first_home));
 }
 
 TEST_F(Path, a_link_without_an_address_or_with_nowhere_to_go_stays) {
     begin(Address{}, true);
     EXPECT_FALSE(path_.leave(now_));
-    link_.address = kTunnel;
+    link_.address = tunnel_address;
     path_.set_home(now_, true, {});
     path_.begin(now_, link_, true);
     EXPECT_FALSE(path_.leave(now_));
@@ -270,13 +270,13 @@ TEST_F(Path, a_link_without_an_address_or_with_nowhere_to_go_stays) {
 
 TEST_F(Path, moves_nothing_unless_its_owner_wants_it) {
     MeshPath still(peer(), {});
-    link_.address = kTunnel;
-    still.set_home(now_, true, {kFirst});
+    link_.address = tunnel_address;
+    still.set_home(now_, true, {first_home});
     still.begin(now_, link_, true);
     EXPECT_TRUE(still.in_tunnel());
     EXPECT_FALSE(still.leave(now_));
     still.asked(now_, true);
-    still.on_changed(now_, kFirst);
+    still.on_changed(now_, first_home);
     EXPECT_FALSE(still.in_tunnel());
     EXPECT_EQ(still.due(), TimePoint::max());
     EXPECT_THAT(link_.moves, IsEmpty());

@@ -20,7 +20,7 @@ struct OneNode {
     LinkStates states{kCluster, signer};
     TimePoint now{milliseconds(1000)};
 
-    explicit OneNode(std::initializer_list<std::uint32_t> neighbours = {}) {
+    OneNode(std::initializer_list<std::uint32_t> neighbours = {}) {
         states.adopt(now, view_of(1, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), Rank(0));
         for (const std::uint32_t rank : neighbours) states.connected(now, Rank(rank));
     }

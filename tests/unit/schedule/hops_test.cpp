@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using Rows = std::vector<std::vector<std::uint32_t>>;
 
 /// 0 - 1 - 2 - 3 - 4, and 1 - 4.
-const Rows kRows{{1}, {0, 2, 4}, {1, 3}, {2, 4}, {1, 3}};
+const Rows line_and_chord{{1}, {0, 2, 4}, {1, 3}, {2, 4}, {1, 3}};
 
 TEST(HypercubeWalk, visits_every_slot_once_and_changes_one_bit_at_a_time) {
     for (std::uint32_t n = 0; n < 700; ++n) {
@@ -60,7 +60,7 @@ TEST(Hops, are_none_where_every_pair_has_a_link) {
     EXPECT_TRUE(hops_of(routing::Topology::k_regular(8), 9).none());
     EXPECT_FALSE(hops_of(routing::Topology::k_regular(8), 10).none());
     EXPECT_TRUE(hops_of(routing::Topology::hypercube(), 2).none());
-    const Hops hops(kRows);
+    const Hops hops(line_and_chord);
     EXPECT_TRUE(hops.among(std::vector<std::uint32_t>{3, 4}).none());
     EXPECT_FALSE(hops.among(std::vector<std::uint32_t>{3, 1}).none());
     EXPECT_TRUE(hops.among(std::vector<std::uint32_t>{3}).none());
@@ -68,14 +68,14 @@ TEST(Hops, are_none_where_every_pair_has_a_link) {
 }
 
 TEST(Hops, are_those_of_shortest_ways) {
-    const Hops hops(kRows);
+    const Hops hops(line_and_chord);
     EXPECT_THAT(hops.from(0), ElementsAre(0, 1, 2, 3, 2));
     EXPECT_TRUE(hops.adjacent(1, 4));
     EXPECT_FALSE(hops.adjacent(2, 4));
 }
 
 TEST(Hops, among_some_ranks_may_pass_through_others) {
-    const Hops some = Hops(kRows).among(std::vector<std::uint32_t>{3, 0, 2});
+    const Hops some = Hops(line_and_chord).among(std::vector<std::uint32_t>{3, 0, 2});
     EXPECT_EQ(some.world(), 3U);
     EXPECT_THAT(some.from(0), ElementsAre(0, 3, 1));
     EXPECT_THAT(some.from(1), ElementsAre(3, 0, 2));
@@ -85,18 +85,18 @@ TEST(Hops, among_some_ranks_may_pass_through_others) {
 }
 
 TEST(Hops, that_are_equal_have_equal_hashes_and_others_have_not) {
-    const Hops hops(kRows);
+    const Hops hops(line_and_chord);
     const std::vector<std::uint32_t> all{0, 1, 2, 3, 4};
     EXPECT_EQ(hops, hops.among(all));
-    EXPECT_EQ(hops, Hops(kRows));
-    EXPECT_EQ(hops.hash(), Hops(kRows).hash());
-    Rows other = kRows;
+    EXPECT_EQ(hops, Hops(line_and_chord));
+    EXPECT_EQ(hops.hash(), Hops(line_and_chord).hash());
+    Rows other = line_and_chord;
     other[2] = {1};
     other[3] = {4};
     std::set<std::uint64_t> hashes{Hops().hash(),
                                    hops.hash(),
                                    Hops(other).hash(),
-                                   Hops(kRows, {0, 1, 2, 4, 3}).hash(),
+                                   Hops(line_and_chord, {0, 1, 2, 4, 3}).hash(),
                                    hops.among(std::vector<std::uint32_t>{1, 0, 2, 3, 4}).hash(),
                                    hops.among(std::vector<std::uint32_t>{0, 1, 2, 3}).hash()};
     EXPECT_EQ(hashes.size(), 6U);

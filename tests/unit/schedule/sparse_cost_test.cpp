@@ -49,7 +49,7 @@ Workload workload_in(Collective operation, std::uint32_t world, std::uint64_t by
             .element_bytes = kElementInSparse};
 }
 
-const std::vector<std::uint64_t> kSparseSizes{256, 16U << 10U, 1U << 20U, 16U << 20U};
+const std::vector<std::uint64_t> sparse_sizes{256, 16U << 10U, 1U << 20U, 16U << 20U};
 
 double clock_in(const Choice& choice, const Workload& workload, const SparseCluster& in) {
     Case c{.algorithm = choice.algorithm, .world = workload.world, .count = workload.count};
@@ -71,7 +71,7 @@ template <class Look>
 void for_each_workload(const Look& look) {
     for (const SparseCluster& in : clusters()) {
         for (const Collective operation : kCollectives) {
-            for (const std::uint64_t bytes : kSparseSizes) {
+            for (const std::uint64_t bytes : sparse_sizes) {
                 look(in, workload_in(operation, in.world, bytes), bytes);
             }
         }
@@ -181,7 +181,7 @@ TEST(SparseFormula, never_predicts_less_time_for_more_hops) {
 TEST(SparseFormula, is_that_of_a_full_mesh_where_every_peer_is_a_neighbour) {
     Stretches none = stretched(*hops_of(routing::Topology::k_regular(4), 33).stretches(), 0);
     for (const Collective operation : kCollectives) {
-        for (const std::uint64_t bytes : kSparseSizes) {
+        for (const std::uint64_t bytes : sparse_sizes) {
             const Workload one = workload_in(operation, 33, bytes);
             for (const Choice& choice : ranked(one, {})) {
                 const Extent extent{

@@ -133,9 +133,9 @@ TEST(Clock, reports_a_deadlock) {
 }
 
 // 0 - 1 - 2 - 3, and messages between others pass through the ranks in between.
-const Fabric kLine{.rates = kRates, .next_hop = [](std::uint32_t at, std::uint32_t to) {
-                       return to > at ? at + 1 : at - 1;
-                   }};
+const Fabric line_fabric{.rates = kRates, .next_hop = [](std::uint32_t at, std::uint32_t to) {
+                             return to > at ? at + 1 : at - 1;
+                         }};
 
 TEST(Clock, lets_relays_pass_on_the_first_bytes_at_once) {
     // 8 bytes from 0 to 1 to 2: two links, and two times 1 per message; then 4 for the bytes.
@@ -143,7 +143,7 @@ TEST(Clock, lets_relays_pass_on_the_first_bytes_at_once) {
     const auto built = schedules(c, requests(c));
     // The message for 1 leaves first, and the other one when its 5 are over.
     EXPECT_DOUBLE_EQ(run_on_clock(built, 1, kRates)->seconds, 5 + 10 + 5);
-    const Timing timing = run_on_clock(built, 1, kLine).value();
+    const Timing timing = run_on_clock(built, 1, line_fabric).value();
     EXPECT_DOUBLE_EQ(timing.seconds, 5 + 10 + 1 + 10 + 5);
     EXPECT_EQ(timing.most_relayed, 8U);
     EXPECT_EQ(run_on_clock(built, 1, kRates)->most_relayed, 0U);
@@ -153,7 +153,7 @@ TEST(Clock, makes_messages_of_a_relay_wait_for_those_of_others) {
     // In the pairwise rounds of four ranks, 1 and 2 relay what 0 and 3 send beyond their neighbour.
     Case c{.algorithm = find_algorithm(Collective::all_to_all, "pairwise"), .world = 4, .count = 8};
     const auto built = schedules(c, requests(c));
-    const Timing timing = run_on_clock(built, 1, kLine).value();
+    const Timing timing = run_on_clock(built, 1, line_fabric).value();
     EXPECT_GT(timing.seconds, run_on_clock(built, 1, kRates)->seconds);
     // Through 1: 0 to 2 and 3, and both back.
     EXPECT_EQ(timing.most_relayed, 32U);

@@ -37,8 +37,8 @@ std::shared_ptr<const routing::Graph> graph_of(const Topology& topology, std::ui
     return std::make_shared<const routing::Graph>(topology, ranks);
 }
 
-const std::vector<Topology> kSparse{Topology::k_regular(2), Topology::k_regular(4),
-                                    Topology::k_regular(8), Topology::hypercube()};
+const std::vector<Topology> sparse_topologies{Topology::k_regular(2), Topology::k_regular(4),
+                                              Topology::k_regular(8), Topology::hypercube()};
 
 /// Sends messages from relay to relay, as members do.
 class Walked {
@@ -72,7 +72,7 @@ private:
 
 TEST(RelayLoad, is_that_of_messages_which_follow_the_routes) {
     Random random(test_seed(3));
-    for (const Topology& topology : kSparse) {
+    for (const Topology& topology : sparse_topologies) {
         for (const std::uint32_t members : {3U, 7U, 12U, 16U, 33U}) {
             const auto graph = graph_of(topology, members);
             if (graph->complete()) continue;
@@ -96,7 +96,7 @@ TEST(RelayLoad, is_that_of_messages_which_follow_the_routes) {
 }
 
 TEST(GraphSurvey, has_the_distances_of_the_graph) {
-    for (const Topology& topology : kSparse) {
+    for (const Topology& topology : sparse_topologies) {
         for (const std::uint32_t members : {16U, 33U, 100U}) {
             const auto graph = graph_of(topology, members);
             const GraphSurvey found = survey(*graph);
@@ -111,7 +111,7 @@ TEST(GraphSurvey, has_the_distances_of_the_graph) {
 }
 
 TEST(HopsOfTopology, are_those_of_its_graph) {
-    for (const Topology& topology : kSparse) {
+    for (const Topology& topology : sparse_topologies) {
         for (const std::uint32_t members : {2U, 9U, 40U}) {
             const auto graph = graph_of(topology, members);
             const schedule::Hops hops = hops_of(topology, *graph);

@@ -81,6 +81,7 @@ std::vector<CollectiveForecast> cells_of(const TopologyQuestion& question) {
 Result<TopologyForecast> forecast(const TopologyQuestion& question,
                                   const routing::Topology& topology, std::uint32_t members) {
     std::vector<Rank> ranks;
+    ranks.reserve(members);
     for (std::uint32_t rank = 0; rank < members; ++rank) ranks.emplace_back(rank);
     const routing::Graph graph(topology, ranks);
     schedule::Profile profile = question.profile;
@@ -92,25 +93,25 @@ Result<TopologyForecast> forecast(const TopologyQuestion& question,
                           .most_connections = most_degree(graph),
                           .collectives = cells_of(question)};
     CountedFlows counted;
-    std::vector<std::optional<std::size_t>> places;
+    // The cells whose load is counted, and where to find it.
+    std::vector<std::pair<CollectiveForecast*, std::size_t>> places;
     for (CollectiveForecast& cell : made.collectives) {
         const schedule::Workload workload = workload_of(cell.operation, cell.bytes, members);
-        places.emplace_back();
         if (workload.count == 0 && cell.operation != schedule::Collective::barrier) continue;
         NEXAR_TRY_VALUE(choice, schedule::choose(workload, profile));
         cell.algorithm = choice.algorithm->name;
         cell.seconds = choice.seconds;
-        places.back() =
+        const std::optional<std::size_t> place =
             graph.complete() ? CountedFlows::kUniform : counted.of(choice, workload, profile.hops);
+        if (place) places.emplace_back(&cell, *place);
     }
     const GraphSurvey found = survey(graph, counted.all());
     made.diameter = found.diameter;
     made.mean_hops = found.mean_hops;
     made.uniform_load = found.uniform_load;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        if (!places[i]) continue;
-        made.collectives[i].relay_load =
-            *places[i] == CountedFlows::kUniform ? found.uniform_load : found.loads[*places[i]];
+    for (const auto& [cell, place] : places) {
+        cell->relay_load =
+            place == CountedFlows::kUniform ? found.uniform_load : found.loads[place];
     }
     return made;
 }

@@ -1,6 +1,7 @@
 #include "topologies/relay_load.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/mix.hpp"
 
@@ -35,7 +36,10 @@ public:
           flows_(flows.begin(), flows.end()),
           forwarded_(flows.size(), std::vector<double>(graph.size())),
           sent_(flows.size()) {
-        for (auto& one : flows_) std::ranges::stable_sort(one, {}, &Flow::to);
+        for (auto& one : flows_) {
+            std::ranges::sort(one, {},
+                              [](const Flow& flow) { return std::pair(flow.to, flow.from); });
+        }
     }
 
     void follow(Position target);
