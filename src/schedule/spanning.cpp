@@ -58,7 +58,7 @@ void fold_up(Builder& builder, const Request& request, const Slice& in,
     }
     if (request.rank != tree.root())
         builder.send(tree.parent(request.rank), current);
-    else
+    else if (into)
         builder.copy(current, *into);  // a world of one
 }
 

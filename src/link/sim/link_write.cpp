@@ -298,11 +298,12 @@ std::size_t Link::write_relayed(TimePoint now) {
 }
 
 void Link::write_next_piece(TimePoint now, std::size_t& budget) {
-    const link::WriteClass chosen = order_.next(queue_set_).value();
-    auto& queue = queues_[static_cast<std::size_t>(chosen)];
+    const auto chosen = order_.next(queue_set_);
+    if (!chosen) return;
+    auto& queue = queues_[static_cast<std::size_t>(*chosen)];
     Pipe& pipe = *queue.front();
     const std::size_t bytes = write_piece(now, pipe);
-    order_.wrote(chosen, bytes, queue_set_);
+    order_.wrote(*chosen, bytes, queue_set_);
     if (relayed_.empty()) {
         share_.wrote_alone();
     } else {

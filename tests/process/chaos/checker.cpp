@@ -58,6 +58,7 @@ public:
         check_messages();
         check_calls();
         check_memory();
+        count_removed();
         found_.worlds = static_cast<std::int64_t>(worlds_.size());
         return std::move(found_);
     }
@@ -234,6 +235,16 @@ private:
         return event == "minority" || event == "end";
     }
 
+    void count_removed() {
+        std::set<int> living;
+        for (const auto& [epoch, members] : views_) {
+            const std::set<int> now(members.begin(), members.end());
+            found_.removed +=
+                std::ranges::count_if(living, [&](int member) { return !now.contains(member); });
+            living = now;
+        }
+    }
+
     void check_sums() {
         for (const auto& [step, sums] : sums_) {
             const auto world = worlds_.find(step.first);
@@ -354,7 +365,8 @@ std::string describe(const Findings& findings) {
     std::ostringstream out;
     out << findings.worlds << " worlds, " << findings.sums << " sums, " << findings.messages
         << " messages, " << findings.calls << " calls, " << findings.failures << " errors, "
-        << findings.evicted << " evicted, memory grew by " << findings.most_growth_kb
+        << findings.removed << " removed from views, " << findings.evicted
+        << " noticed that they were evicted, memory grew by " << findings.most_growth_kb
         << " KiB at most, in " << findings.worlds_of_growth << " worlds, the heap by "
         << findings.heap_per_world << " bytes per world, mappings by " << findings.mappings_gained
         << ", descriptors by " << findings.descriptors_gained;

@@ -56,7 +56,8 @@ struct Findings {
     std::int64_t messages = 0;
     std::int64_t calls = 0;
     std::int64_t failures = 0;
-    std::int64_t evicted = 0;
+    std::int64_t evicted = 0;  // processes that noticed it
+    std::int64_t removed = 0;  // members that a later view does not have
     std::int64_t most_growth_kb = 0;
     std::int64_t worlds_of_growth = 0;
     /// Of the process that gained most, in runs of `fewest_worlds` worlds.

@@ -116,6 +116,12 @@ TEST(ChaosChecker, unfinished_last_line_is_ignored) {
     EXPECT_THAT(wrong("reduced 1 1 3"), IsEmpty());
 }
 
+TEST(ChaosChecker, members_that_were_removed_from_views_are_counted) {
+    const auto found = check({rank_0 + "view 3 0,1,2\nview 4 0,1\n", rank_1 + "view 7 1,3\n"});
+    EXPECT_EQ(found.removed, 2);
+    EXPECT_EQ(found.evicted, 0);
+}
+
 TEST(ChaosChecker, growing_memory_is_found) {
     EXPECT_THAT(wrong("holds 1 1000 0 9 9\nholds 80 2000 0 9 9\nholds 81 99000 0 9 9\n"),
                 ElementsAre(HasSubstr("grew by 97000 KiB")));

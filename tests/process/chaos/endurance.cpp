@@ -66,6 +66,7 @@ void expect_nothing_noticed(Cluster& cluster) {
     fmt::print("{}\n", chaos_checker::describe(found));
     EXPECT_TRUE(found.wrong.empty()) << chaos_checker::describe(found);
     EXPECT_EQ(found.failures, 0) << "operations failed";
+    EXPECT_EQ(found.removed, 0) << "members were evicted";
     EXPECT_EQ(found.worlds, 1) << "the world changed";
     EXPECT_GT(found.sums, 0);
 }
