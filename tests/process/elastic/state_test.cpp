@@ -23,7 +23,7 @@ constexpr std::size_t kLarge = (std::size_t{5} << 20U) + 3;
 constexpr std::size_t kMoreThanAPiece = (std::size_t{16} << 20U) + 7;
 
 /// So short that a test may wait until it has passed.
-const Settings kShort{{"collective_timeout", "1s"}};
+const Settings short_timeouts{{"collective_timeout", "1s"}};
 
 class JoinedState : public ElasticCluster {
 protected:
@@ -245,7 +245,7 @@ TEST_F(JoinedState, that_the_members_do_not_send_is_a_timeout_of_the_joiner) {
         return application_state(kLarge, 3);
     }});
     send_from(node(1), application_state(kLarge, 3), 1);
-    auto joining = join_soon(kShort);
+    auto joining = join_soon(short_timeouts);
     await_members({0, 1, 2});
     std::jthread others([&] { on_nodes([](Node& node) { await_change(node); }); });
     await("the world with the joiner", [&] { return node(1).world().size() == 3; });
@@ -264,7 +264,7 @@ TEST_F(JoinedState, that_the_members_do_not_send_is_a_timeout_of_the_joiner) {
 }
 
 TEST_F(JoinedState, that_the_joiner_does_not_receive_does_not_keep_the_members) {
-    form({.world = 2, .local = kShort});
+    form({.world = 2, .local = short_timeouts});
     for (const int rank : here()) send_from(node(rank), application_state(kLarge, 3), 2);
     auto joining = join_soon();
     Node joined = await_value(joining);
