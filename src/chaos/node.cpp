@@ -180,7 +180,7 @@ void Node::take_view(TimePoint now, const View& view) {
     const Duration budget = config_.duration("failure_budget");
     engine_.await_verdicts(budget != Duration::zero());
     membership::Options options{.budget = budget, .random_seed = number_of(identity_.node)};
-    if (neighbourhood_) options.neighbours = neighbourhood_->function();
+    if (neighbourhood_->sparse()) options.neighbours = neighbourhood_->function();
     members_.begin(now, identity_, view, options);
     engine_.calls().set_own_rank(own->rank);
     program_->viewed(view);
@@ -204,7 +204,6 @@ void Node::take_view(TimePoint now, const View& view) {
 /// As NodeBody::make_overlay().
 Result<void> Node::make_overlay() {
     NEXAR_TRY_VALUE(topology, routing::Topology::parse(config_.text("topology")));
-    if (topology.kind() == routing::Topology::Kind::full) return {};
     neighbourhood_.emplace(topology);
     engine::OverlayOptions options;
     options.relay.hash_seed = engine_.options().hash_seed;

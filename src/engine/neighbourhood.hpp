@@ -24,6 +24,8 @@ public:
         : topology_(topology), hosts_(std::move(hosts)) {}
 
     const routing::Topology& topology() const noexcept { return topology_; }
+    /// False if all members are neighbours in every view.
+    bool sparse() const noexcept { return topology_.kind() != routing::Topology::Kind::full; }
     /// Positions are indices of `view.members`.
     std::shared_ptr<const routing::Graph> graph(const View& view);
     /// Empty if the view does not contain the node.

@@ -55,6 +55,7 @@ void Overlay::adopt(TimePoint now, const View& view, const Identity& me) {
     graph_ = neighbourhood_->graph(view);
     routes_ = std::make_unique<routing::Routes>(
         graph_, static_cast<routing::Position>(own - view.members.data()));
+    link_states_->set_complete(complete());
     link_states_->adopt(now, view, me_);
     for (auto at = direct_.begin(); at != direct_.end();) {
         const auto next = std::next(at);
@@ -62,6 +63,7 @@ void Overlay::adopt(TimePoint now, const View& view, const Identity& me) {
         if (!position || !graph_->adjacent(routes_->me(), *position)) forget(at);
         at = next;
     }
+    std::erase_if(failing_, [this](const auto& entry) { return !is_member(entry.first); });
     std::erase_if(tunnels_, [this](const auto& entry) { return !is_member(entry.first); });
     grace_ends_ = now + options_.grace;
     look_again_ = true;
@@ -181,7 +183,9 @@ std::optional<TimePoint> Overlay::next_deadline() const {
         if (time) due = due ? std::min(*due, *time) : time;
     };
     at(link_states_->next_deadline());
-    if (grace_ends_ != TimePoint::max()) at(grace_ends_);
+    for (const TimePoint time : {grace_ends_, tell_at_}) {
+        if (time != TimePoint::max()) at(time);
+    }
     return due;
 }
 

@@ -32,6 +32,10 @@ struct OverlayOptions {
     /// doubles with each change, up to `longest_patience`.
     Duration patience = std::chrono::milliseconds(100);
     Duration longest_patience = std::chrono::seconds(1);
+    /// Where all members are neighbours: how long a link must have failed before this node tells
+    /// the others. A view without a member that died comes earlier, so nobody says n times that
+    /// its links are broken; and a pair that is cut needs nobody's word to find a relay.
+    Duration discretion = std::chrono::seconds(1);
 };
 
 /// Lets members communicate that have no direct link: decides who is a neighbour of whom, carries
@@ -113,7 +117,8 @@ private:
 
     // overlay_links.cpp
     void look_at_links(TimePoint now);
-    void look_at(TimePoint now, const Member& neighbour, std::vector<Rank>& down);
+    bool works(TimePoint now, const Member& neighbour);
+    bool is_telling(TimePoint now, TimePoint since);
     void forget(std::map<Rank, Direct>::iterator direct);
     bool exchange_link_states(TimePoint now);
     void assume_broken();
@@ -137,6 +142,8 @@ private:
     bool look_again_ = false;        // whatever seen_links_ says
 
     std::map<Rank, Direct> direct_{};
+    std::map<Rank, TimePoint> failing_{};  // neighbours whose links do not work, since when
+    TimePoint tell_at_ = TimePoint::max();  // when one of them has failed for long enough
     std::unordered_map<port::LinkId, Rank> by_link_{};
     std::map<Rank, Tunnel> tunnels_{};
 };

@@ -13,16 +13,31 @@ void Overlay::look_at_links(TimePoint now) {
         grace_ends_ = TimePoint::max();
         look_again_ = true;
     }
+    if (now >= tell_at_) look_again_ = true;
     if (!std::exchange(look_again_, false) && seen_links_ == engine_->link_changes()) return;
     seen_links_ = engine_->link_changes();
+    tell_at_ = TimePoint::max();
     std::vector<Rank> down;
     for (const routing::Position one : graph_->neighbours(routes_->me())) {
-        look_at(now, member_at(one), down);
+        const Member& neighbour = member_at(one);
+        if (works(now, neighbour)) {
+            failing_.erase(neighbour.rank);
+        } else if (is_telling(now, failing_.try_emplace(neighbour.rank, now).first->second)) {
+            down.push_back(neighbour.rank);
+        }
     }
     link_states_->set_down(now, down);
 }
 
-void Overlay::look_at(TimePoint now, const Member& neighbour, std::vector<Rank>& down) {
+/// Whether the others should know of a link that has failed since then.
+bool Overlay::is_telling(TimePoint now, TimePoint since) {
+    if (!complete() || now >= since + options_.discretion) return true;
+    tell_at_ = std::min(tell_at_, since + options_.discretion);
+    return false;
+}
+
+/// True also for the link to a neighbour that may be starting.
+bool Overlay::works(TimePoint now, const Member& neighbour) {
     port::Link* link = engine_->direct_link(neighbour.node);
     auto known = direct_.find(neighbour.rank);
     const bool is_new = known == direct_.end() || link == nullptr || known->second.id != link->id();
@@ -38,9 +53,8 @@ void Overlay::look_at(TimePoint now, const Member& neighbour, std::vector<Rank>&
         by_link_[link->id()] = neighbour.rank;
         link_states_->connected(now, neighbour.rank);
     }
-    const bool works = link != nullptr && !engine_->is_doubtful(neighbour.node);
-    const bool may_be_starting = !had_one && grace_ends_ != TimePoint::max();
-    if (!works && !may_be_starting) down.push_back(neighbour.rank);
+    if (link != nullptr) return !engine_->is_doubtful(neighbour.node);
+    return !had_one && grace_ends_ != TimePoint::max();
 }
 
 void Overlay::forget(std::map<Rank, Direct>::iterator direct) {
@@ -84,7 +98,7 @@ void Overlay::assume_broken() {
 
 /// The source of a packet chooses among all neighbours that lead to the target. A relay takes one
 /// of the nearest, so that packets do not turn in circles. Neighbours that have no link at the
-/// moment are left out.
+/// moment, or one that does not work, are left out.
 std::optional<Rank> Overlay::next_hop(Rank target, std::uint16_t choice,
                                       std::optional<Rank> not_to) {
     const auto destination = graph_->position(target);
@@ -94,7 +108,7 @@ std::optional<Rank> Overlay::next_hop(Rank target, std::uint16_t choice,
     std::optional<std::uint32_t> nearest;
     for (const routing::Alternative& one : routes_->alternatives(*destination)) {
         const Rank rank = graph_->rank(one.next);
-        if (rank == not_to || !direct_.contains(rank)) continue;
+        if (rank == not_to || !direct_.contains(rank) || failing_.contains(rank)) continue;
         if (!nearest) nearest = one.hops;
         if (not_to && one.hops > *nearest) break;
         usable[count++] = rank;

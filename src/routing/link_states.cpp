@@ -136,9 +136,8 @@ void LinkStates::connected(TimePoint /*now*/, Rank neighbour) {
     disconnected(neighbour);
     Neighbour& added = neighbours_[neighbour];
     for (const auto& [rank, origin] : origins_) {
-        if (origin.newest != nullptr && !origin.newest->down.empty()) {
-            offer(neighbour, added, rank);
-        }
+        if (origin.newest == nullptr || origin.newest->down.empty()) continue;
+        if (forwards(*origin.newest, neighbour)) offer(neighbour, added, rank);
     }
 }
 
@@ -274,8 +273,14 @@ void LinkStates::store(const State& state, Rank from) {
     origins_[rank].newest = state;
     if (rank != me_) count(rank, state->down);
     for (auto& [to, neighbour] : neighbours_) {
-        if (to != from) offer(to, neighbour, rank);
+        if (to != from && forwards(*state, to)) offer(to, neighbour, rank);
     }
+}
+
+/// The origin itself answers a state that is out of date with its newest one.
+bool LinkStates::forwards(const wire::LinkState& state, Rank to) const {
+    if (!complete_ || state.origin == me_ || state.origin == to) return true;
+    return std::ranges::binary_search(state.down, to);
 }
 
 // Broken links.

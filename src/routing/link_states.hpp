@@ -66,6 +66,10 @@ public:
     /// `signer` must outlive this.
     LinkStates(const ClusterId& cluster, const port::Signer& signer);
 
+    /// Whether all members are neighbours. Then a state reaches them from its origin, so this node
+    /// forwards it only to those that the origin cannot reach.
+    void set_complete(bool complete) noexcept { complete_ = complete; }
+
     /// Begins a view, in which this node has the rank `me`. Views of the same or a lower epoch are
     /// ignored. Forgets members that left. If this node has broken links, it says so again, for the
     /// members that joined.
@@ -131,6 +135,7 @@ private:
     void take_all(TimePoint now, Rank from, Waiting Neighbour::* list);
     bool is_genuine(const wire::LinkState& state) const;
     void store(const State& state, Rank from);
+    bool forwards(const wire::LinkState& state, Rank to) const;
     void offer(Rank to, Neighbour& neighbour, Rank origin);
     std::optional<Outgoing> next_for(TimePoint now, Rank to, Neighbour& neighbour);
 
@@ -140,6 +145,7 @@ private:
 
     ClusterId cluster_;
     const port::Signer* signer_;
+    bool complete_ = false;
 
     Epoch epoch_{};  // 0: no view yet
     Rank me_{};

@@ -30,7 +30,7 @@ bool wants_eager(std::string_view mesh, std::size_t members) noexcept {
 }  // namespace
 
 /// Decides, when the first view comes, how members connect: all pairs at once, on demand, or as the
-/// setting topology says.
+/// setting topology says. Where all pairs connect, tunnels serve those whose direct path is cut.
 Result<void> NodeBody::make_overlay(std::size_t members) {
     std::string_view wanted = config_ ? config_->text("topology") : "full";
     if (!options_.topology.empty()) wanted = options_.topology;
@@ -38,10 +38,11 @@ Result<void> NodeBody::make_overlay(std::size_t members) {
     const bool full = topology.kind() == routing::Topology::Kind::full;
     lazy_ = full && !wants_eager(config_ ? config_->choice("mesh") : "eager", members);
     mesh_.set_eager(!lazy_);
-    if (full) return {};
+    // Members of a lazy mesh do not know who is connected to whom, so nobody can relay.
+    if (lazy_) return {};
     if (!signer_) return Error(Errc::unsupported, "a node without a key of its own cannot relay");
     neighbourhood_.emplace(topology);
-    if (allows_further_links()) neighbourhood_.emplace(topology, hosts_of);
+    if (!full && allows_further_links()) neighbourhood_.emplace(topology, hosts_of);
     engine::OverlayOptions options;
     options.relay.hash_seed = engine_.options().hash_seed;
     overlay_ = std::make_unique<engine::Overlay>(

@@ -22,7 +22,7 @@ void NodeBody::begin_membership(TimePoint now, const View& view) {
     }
     engine_.await_verdicts(budget != Duration::zero());
     membership::Options options{.budget = budget, .random_seed = seed};
-    if (neighbourhood_) options.neighbours = neighbourhood_->function();
+    if (neighbourhood_ && neighbourhood_->sparse()) options.neighbours = neighbourhood_->function();
     membership_.begin(now, identity_, view, options);
     engine_.calls().set_own_rank(own_rank());
 }

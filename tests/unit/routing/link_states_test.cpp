@@ -155,6 +155,23 @@ TEST(LinkStates, sends_a_new_neighbour_all_states_that_are_not_empty) {
     EXPECT_EQ(node.sent().size(), 2U) << "the former link may have lost them";
 }
 
+TEST(LinkStates, forwards_among_neighbours_only_what_the_origin_cannot_tell_them) {
+    OneNode node{1, 2, 3};
+    node.states.set_complete(true);
+    ASSERT_TRUE(node.handle(1, signed_state(1, 1, ranks({2, 7}))));
+    EXPECT_THAT(node.sent(), ElementsAre(Sent{2, 1, 1}));
+    node.states.connected(node.now, Rank(7));
+    EXPECT_THAT(node.sent(), ElementsAre(Sent{7, 1, 1}));
+    node.states.connected(node.now, Rank(8));
+    EXPECT_THAT(node.sent(), IsEmpty());
+    node.down({9});
+    EXPECT_THAT(node.sent(), ElementsAre(Sent{1, 0, 1}, Sent{2, 0, 1}, Sent{3, 0, 1}, Sent{7, 0, 1},
+                                         Sent{8, 0, 1}));
+    // Its origin may have a newer one, which it then sends.
+    node.states.connected(node.now, Rank(1));
+    EXPECT_THAT(node.sent(), ElementsAre(Sent{1, 0, 1}, Sent{1, 1, 1}));
+}
+
 TEST(LinkStates, keeps_only_the_newest_state_for_a_neighbour) {
     OneNode node{1, 2};
     for (std::uint64_t version = 1; version <= 10; ++version) {
