@@ -142,7 +142,7 @@ private:
     bool look_again_ = false;        // whatever seen_links_ says
 
     std::map<Rank, Direct> direct_{};
-    std::map<Rank, TimePoint> failing_{};  // neighbours whose links do not work, since when
+    std::map<Rank, TimePoint> failing_{};   // neighbours whose links do not work, since when
     TimePoint tell_at_ = TimePoint::max();  // when one of them has failed for long enough
     std::unordered_map<port::LinkId, Rank> by_link_{};
     std::map<Rank, Tunnel> tunnels_{};

@@ -63,7 +63,8 @@ ngtcp2_transport_params parameters_for(const LinkOptions& options) {
     params.initial_max_streams_bidi = 0;
     params.max_idle_timeout = native(options.idle_timeout);
     params.max_ack_delay = native(kMaxAckDelay);
-    params.active_connection_id_limit = 4;
+    // Each attempt to move the connection uses one, and while the path is cut the peer renews none.
+    params.active_connection_id_limit = 8;
     params.max_datagram_frame_size = Outbox::kLargestPacket;
     return params;
 }

@@ -71,10 +71,11 @@ public:
     std::vector<std::pair<NodeId, Bytes>> arrived{};
 };
 
-/// Rank 0 of five in a ring: its neighbours are ranks 1 and 4.
-class RingOverlay : public ::testing::Test {
+/// Rank 0 of five, connected to its neighbours.
+class OverlayOfFive : public ::testing::Test {
 protected:
-    RingOverlay() {
+    OverlayOfFive(const routing::Topology& topology, std::initializer_list<unsigned> neighbours)
+        : neighbourhood_(topology) {
         for (unsigned rank = 0; rank < 5; ++rank) {
             view_.members.push_back(
                 {.node = node(rank), .incarnation = Incarnation(1), .rank = Rank(rank)});
@@ -83,10 +84,10 @@ protected:
         engine_.await_verdicts(true);
         engine_.set_view(view_);
         overlay_.adopt(now_, view_, identity(0));
-        for (const unsigned rank : {1U, 4U}) connect(rank);
+        for (const unsigned rank : neighbours) connect(rank);
         overlay_.turn(now_);
     }
-    ~RingOverlay() override {
+    ~OverlayOfFive() override {
         engine_.close();
         for (auto& [rank, link] : links_) {
             if (!link->is_down()) link->go_down(Error(Errc::closed, "the test is over"));
@@ -148,8 +149,37 @@ protected:
     Engine engine_{{}, pool_};
     TunnelEnds carrier_;
     TrustingSigner signer_;
-    Neighbourhood ring_{routing::Topology::k_regular(2)};
-    Overlay overlay_{{engine_, carrier_, signer_, ring_}};
+    Neighbourhood neighbourhood_;
+    Overlay overlay_{{engine_, carrier_, signer_, neighbourhood_}};
+};
+
+/// Its neighbours are ranks 1 and 4.
+class RingOverlay : public OverlayOfFive {
+protected:
+    RingOverlay() : OverlayOfFive(routing::Topology::k_regular(2), {1, 4}) {}
+};
+
+/// Its neighbours are all others.
+class FullOverlay : public OverlayOfFive {
+protected:
+    FullOverlay() : OverlayOfFive(routing::Topology(), {1, 2, 3, 4}) {}
+
+    /// The ranks over whose links packets left.
+    std::vector<unsigned> ways_taken() {
+        std::vector<unsigned> ranks;
+        for (const unsigned rank : {1U, 2U, 3U, 4U}) {
+            if (!sent_to(rank).empty()) ranks.push_back(rank);
+        }
+        return ranks;
+    }
+    /// Bytes of link states that others got.
+    std::size_t told() {
+        std::size_t bytes = 0;
+        for (const unsigned rank : {2U, 3U, 4U}) {
+            bytes += links_.at(rank)->written(port::Lane::control).size();
+        }
+        return bytes;
+    }
 };
 
 TEST_F(RingOverlay, knows_the_neighbours_and_the_ways_to_all_others) {
@@ -324,21 +354,76 @@ TEST_F(RingOverlay, has_nothing_to_do_while_nothing_happens) {
     EXPECT_EQ(overlay_.next_deadline(), std::nullopt);
 }
 
-TEST(FullOverlay, leaves_all_members_to_the_mesh) {
-    BufferPool pool(PoolProfile::training());
-    Engine engine({}, pool);
-    TunnelEnds carrier;
-    const TrustingSigner signer;
-    Neighbourhood full{routing::Topology()};
-    Overlay overlay({engine, carrier, signer, full});
-    EXPECT_FALSE(overlay.turn(TimePoint(1s)));
-    View view{.epoch = Epoch(1)};
-    for (unsigned rank = 0; rank < 3; ++rank) {
-        view.members.push_back({.node = node(rank), .rank = Rank(rank)});
-    }
-    overlay.adopt(TimePoint(1s), view, identity(0));
-    EXPECT_TRUE(overlay.complete());
-    EXPECT_EQ(overlay.neighbours(), std::nullopt);
+TEST_F(FullOverlay, leaves_all_members_to_the_mesh) {
+    EXPECT_TRUE(overlay_.complete());
+    EXPECT_EQ(overlay_.neighbours(), std::nullopt);
+    EXPECT_EQ(overlay_.way_to(Rank(3))->hops, 1U);
+}
+
+TEST_F(FullOverlay, does_nothing_before_its_first_view) {
+    Overlay early({engine_, carrier_, signer_, neighbourhood_});
+    EXPECT_FALSE(early.turn(now_));
+    EXPECT_EQ(early.next_deadline(), std::nullopt);
+}
+
+TEST_F(FullOverlay, reaches_a_member_whose_link_is_silent_through_another_one) {
+    engine_.set_silent(node(1), true);
+    turn();
+    send(1, packet(5));
+    const auto first = ways_taken();
+    EXPECT_THAT(first, ElementsAre(::testing::Ne(1U)));
+    for (int i = 0; i < 3; ++i) send(1, packet(5));
+    now_ += 101ms;
+    EXPECT_EQ(ways_taken(), first);
+    send(1, packet(5));
+    const auto second = ways_taken();
+    EXPECT_THAT(second, ElementsAre(::testing::Ne(1U)));
+    EXPECT_NE(first, second) << "nothing came back";
+    EXPECT_EQ(overlay_.way_to(Rank(1))->hops, 1U) << "the shortest way that it knows of";
+}
+
+TEST_F(FullOverlay, tells_the_others_of_a_link_that_has_failed_for_a_second) {
+    const std::size_t before = told();
+    engine_.set_silent(node(1), true);
+    turn();
+    turn(990ms);
+    EXPECT_EQ(told(), before);
+    ASSERT_TRUE(overlay_.next_deadline());
+    EXPECT_EQ(*overlay_.next_deadline(), now_ + 10ms);
+    turn(10ms);
+    EXPECT_GT(told(), before);
+    EXPECT_EQ(overlay_.way_to(Rank(1))->hops, 2U);
+    turn(1s);
+    EXPECT_EQ(overlay_.next_deadline(), std::nullopt);
+}
+
+TEST_F(FullOverlay, tells_nobody_of_a_member_that_leaves_the_view_in_time) {
+    const std::size_t before = told();
+    engine_.set_silent(node(1), true);
+    turn();
+    turn(600ms);
+    View next = view_;
+    next.epoch = Epoch(2);
+    std::erase_if(next.members, [](const Member& one) { return one.rank == Rank(1); });
+    engine_.set_view(next);
+    engine_.evict(std::array{node(1)}, next.epoch);
+    overlay_.adopt(now_, next, identity(0));
+    turn(5s);
+    EXPECT_EQ(told(), before);
+    EXPECT_EQ(overlay_.next_deadline(), std::nullopt);
+}
+
+TEST_F(FullOverlay, uses_a_link_again_that_works_again) {
+    engine_.set_silent(node(1), true);
+    turn();
+    turn(2s);
+    const std::size_t before = told();
+    engine_.set_silent(node(1), false);
+    turn();
+    EXPECT_GT(told(), before) << "the others hear of it, too";
+    EXPECT_EQ(overlay_.way_to(Rank(1))->hops, 1U);
+    send(1, packet(5));
+    EXPECT_THAT(ways_taken(), ElementsAre(1U));
 }
 
 }  // namespace
