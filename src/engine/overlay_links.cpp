@@ -130,9 +130,11 @@ std::optional<Overlay::Way> Overlay::way_to(Rank member) {
     const std::uint16_t choice =
         tunnel == tunnels_.end() ? std::uint16_t{0} : tunnel->second.choice;
     const auto first = next_hop(member, choice, std::nullopt);
-    const auto hops = routes_->distance(*destination);
-    if (!first || !hops) return std::nullopt;
-    return Way{.first = *first, .hops = *hops};
+    if (!first) return std::nullopt;
+    for (const routing::Alternative& one : routes_->alternatives(*destination)) {
+        if (graph_->rank(one.next) == *first) return Way{.first = *first, .hops = one.hops};
+    }
+    return std::nullopt;
 }
 
 }  // namespace nexar::engine
