@@ -39,7 +39,7 @@ Result<void> NodeBody::make_overlay(std::size_t members) {
     lazy_ = full && !wants_eager(config_ ? config_->choice("mesh") : "eager", members);
     mesh_.set_eager(!lazy_);
     // Members of a lazy mesh do not know who is connected to whom, so nobody can relay.
-    if (lazy_) return {};
+    if (lazy_ || (full && !signer_)) return {};
     if (!signer_) return Error(Errc::unsupported, "a node without a key of its own cannot relay");
     neighbourhood_.emplace(topology);
     if (!full && allows_further_links()) neighbourhood_.emplace(topology, hosts_of);
