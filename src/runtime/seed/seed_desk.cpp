@@ -219,7 +219,7 @@ void SeedDesk::begin_anew() {
     // Tokens stay spent, and epochs only grow. The members may have decided views that this seed
     // does not know, but each of them was without one member more.
     if (view_) {
-        if (view_->members.empty()) ended_ = *view_;
+        ended_ = *view_;
         state_.epoch = Epoch(view_->epoch.value() + view_->members.size());
         state_.spent = wire::in_wire(*view_).spent;
     }

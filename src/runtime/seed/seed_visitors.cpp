@@ -217,8 +217,9 @@ void SeedServer::on_holder(Visitor& visitor, const Identity& holder, Epoch knows
         visitor.lane->close("this seed does not know the members yet");
         return;
     } else if (!knows_more) {
-        // It learns that it was evicted.
-        if (view && knows != Epoch(0)) visitor.lane->send(wire::in_wire(*view));
+        // It learns that it was evicted, also by members that have all left since.
+        const auto& last = view ? view : desk_->ended();
+        if (last && knows != Epoch(0)) visitor.lane->send(wire::in_wire(*last));
         refuse(visitor, member.error());
         return;
     }

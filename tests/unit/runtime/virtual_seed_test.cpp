@@ -124,6 +124,20 @@ TEST_F(VirtualSeeds, a_restored_seed_does_not_vote_twice_during_a_cut) {
     EXPECT_TRUE(first.is_member(1));
 }
 
+TEST_F(VirtualSeeds, a_member_that_was_cut_off_while_all_others_left_learns_that_it_was_evicted) {
+    form(2);
+    VirtualJoiner& other = *nodes_[1];
+    net_.partition(other.host(), seed_->host());
+    mesh_.cut(other.identity().node);
+    ASSERT_TRUE(world_.run_until([&] { return nodes_[0]->is_member(1); }, 30s));
+    nodes_[0]->leave();
+    ASSERT_TRUE(world_.run_until([&] { return !seed_->server().view(); }, 30s));
+    EXPECT_FALSE(other.evicted());
+    net_.heal_all();
+    mesh_.heal(other.identity().node);
+    EXPECT_TRUE(world_.run_until([&] { return other.evicted(); }, 60s));
+}
+
 TEST_F(VirtualSeeds, a_seed_that_lost_its_state_learns_the_members_and_becomes_the_witness) {
     form(2);
     const Witness before = seed_->server().self();
