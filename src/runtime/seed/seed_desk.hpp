@@ -84,7 +84,7 @@ public:
     void decided(const View& view);
     /// The newest view, if any.
     const std::optional<View>& view() const noexcept { return view_; }
-    /// The view without members with which the last cluster ended, if one was decided.
+    /// The last view of the cluster that ended last: without members, if they decided such a one.
     const std::optional<View>& ended() const noexcept { return ended_; }
     bool formed() const noexcept { return view_.has_value(); }
     /// Also true after all members have left.
