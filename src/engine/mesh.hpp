@@ -44,7 +44,7 @@ struct MeshOptions {
     Duration grace = std::chrono::milliseconds(100);
     /// How long a link that does not seem to work has to show the opposite after another one has
     /// come up, at most: the longer that took, the slower are the two ends.
-    Duration longest_grace = std::chrono::milliseconds(500);
+    Duration longest_grace = std::chrono::seconds(1);
     /// How long the member of lower rank waits for the other one to dial before it dials itself,
     /// plus `deference_each` for every member.
     Duration deference = std::chrono::seconds(1);
