@@ -419,7 +419,7 @@ TEST_F(FullOverlay, uses_a_link_again_that_works_again) {
     turn(2s);
     const std::size_t before = told();
     engine_.set_silent(node(1), false);
-    turn();
+    turn(20ms);
     EXPECT_GT(told(), before) << "the others hear of it, too";
     EXPECT_EQ(overlay_.way_to(Rank(1))->hops, 1U);
     send(1, packet(5));
