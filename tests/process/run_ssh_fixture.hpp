@@ -191,11 +191,13 @@ private:
                       0);
         }
         std::filesystem::copy_file(file("user_key.pub"), file("authorized_keys"));
+        // SHLVL keeps bash from running the user's .bashrc, which may be slow, or take a lock that a
+        // test would leave behind when it kills it.
         std::ofstream(file("sshd_config"))
             << "Port 22\nHostKey " << file("host_key") << "\nAuthorizedKeysFile "
             << file("authorized_keys")
             << "\nPidFile none\nStrictModes no\nPermitRootLogin yes\nUsePAM no\n"
-               "PasswordAuthentication no\nUseDNS no\nSetEnv "
+               "PasswordAuthentication no\nUseDNS no\nSetEnv SHLVL=1 "
             << mark() << "\n";
         std::ofstream(file("ssh_config"))
             << "Host a\n HostName 10.77.0.2\nHost b\n HostName 10.77.0.3\n"
