@@ -191,8 +191,8 @@ private:
                       0);
         }
         std::filesystem::copy_file(file("user_key.pub"), file("authorized_keys"));
-        // SHLVL keeps bash from running the user's .bashrc, which may be slow, or take a lock that a
-        // test would leave behind when it kills it.
+        // SHLVL keeps bash from running the user's .bashrc, which may be slow, or take a lock that
+        // a test would leave behind when it kills it.
         std::ofstream(file("sshd_config"))
             << "Port 22\nHostKey " << file("host_key") << "\nAuthorizedKeysFile "
             << file("authorized_keys")
