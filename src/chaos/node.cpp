@@ -180,7 +180,7 @@ void Node::take_view(TimePoint now, const View& view) {
     const Duration budget = config_.duration("failure_budget");
     engine_.await_verdicts(budget != Duration::zero());
     membership::Options options{.budget = budget, .random_seed = number_of(identity_.node)};
-    if (neighbourhood_->sparse()) options.neighbours = neighbourhood_->function();
+    if (neighbourhood_ && neighbourhood_->sparse()) options.neighbours = neighbourhood_->function();
     members_.begin(now, identity_, view, options);
     engine_.calls().set_own_rank(own->rank);
     program_->viewed(view);
