@@ -50,9 +50,11 @@ void SpanningTree::order_children() {
     for (const std::uint32_t rank : ranks_) {
         const auto own =
             std::span(children_).subspan(begins_[rank], begins_[rank + 1] - begins_[rank]);
-        // Stable, so that equal subtrees stay in the order of ranks.
-        std::ranges::stable_sort(own, std::ranges::greater(),
-                                 [&](std::uint32_t child) { return sizes_[child]; });
+        // Equal subtrees stay in the order of ranks.
+        std::ranges::sort(own, [&](std::uint32_t left, std::uint32_t right) {
+            if (sizes_[left] != sizes_[right]) return sizes_[left] > sizes_[right];
+            return left < right;
+        });
         std::uint32_t place = places_[rank] + 1;
         for (const std::uint32_t child : own) {
             places_[child] = place;
