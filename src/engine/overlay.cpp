@@ -37,7 +37,13 @@ Overlay::Overlay(const Surroundings& surroundings, const OverlayOptions& options
       neighbourhood_(&surroundings.neighbourhood),
       options_(options) {}
 
+/// Threads that look at the clock before they take turns may come in another order.
+TimePoint Overlay::latest(TimePoint now) {
+    return latest_ = std::max(latest_, now);
+}
+
 void Overlay::adopt(TimePoint now, const View& view, const Identity& me) {
+    now = latest(now);
     const Member* const own = view.find(me.node);
     NEXAR_ASSERT(own != nullptr && view.epoch > view_.epoch);
     view_ = view;
@@ -89,6 +95,7 @@ bool Overlay::is_neighbour(const NodeId& node) const {
 bool Overlay::take(TimePoint now, port::LinkEvent& event) {
     auto* const datagram = std::get_if<port::DatagramArrived>(&event.what);
     if (datagram == nullptr || !is_envelope(datagram->bytes) || !graph_) return false;
+    now = latest(now);
     look_at_links(now);  // an event before this one may have ended a link
     // From others than neighbours only while views differ: then it is lost, as packets may be.
     const auto from = by_link_.find(event.link);
@@ -107,6 +114,7 @@ bool Overlay::take(TimePoint now, port::LinkEvent& event) {
 
 bool Overlay::turn(TimePoint now) {
     if (!graph_) return false;
+    now = latest(now);
     look_at_links(now);
     bool any = exchange_link_states(now);
     any = take_arrived(now) || any;

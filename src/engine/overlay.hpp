@@ -109,6 +109,7 @@ private:
     bool is_member(Rank rank) const override { return view_.find(rank) != nullptr; }
 
     // overlay.cpp
+    TimePoint latest(TimePoint now);
     const Member& member_at(routing::Position position) const { return view_.members[position]; }
     bool take_arrived(TimePoint now);
     bool send_tunnelled(TimePoint now);
@@ -129,6 +130,7 @@ private:
     Neighbourhood* neighbourhood_;
     OverlayOptions options_;
 
+    TimePoint latest_{};  // that any call was told
     View view_{};
     Rank me_{};
     TimePoint grace_ends_{};

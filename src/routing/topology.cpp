@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <system_error>
@@ -116,6 +117,11 @@ std::string Topology::text() const {
 
 bool Topology::complete(std::size_t members) const noexcept {
     return kind_ == Kind::full || (kind_ == Kind::k_regular && members <= std::size_t{degree_} + 1);
+}
+
+std::size_t Topology::most_members(std::uint32_t hops) const noexcept {
+    if (degree_ == kLeastDegree) return 2 * std::size_t{hops} + 1;
+    return std::numeric_limits<std::size_t>::max();
 }
 
 std::vector<Edge> Topology::edges(std::span<const Rank> ranks) const {

@@ -66,6 +66,10 @@ public:
     /// small views for `k_regular`.
     bool complete(std::size_t members) const noexcept;
 
+    /// The most members of which all pairs are within this many hops of each other, as far as the
+    /// rule alone can tell: a ring of n members is n/2 hops wide.
+    std::size_t most_members(std::uint32_t hops) const noexcept;
+
     /// The edges among members with these ranks, which must be strictly ascending; an edge may
     /// occur several times, in either direction. Must not be called when complete(ranks.size()).
     std::vector<Edge> edges(std::span<const Rank> ranks) const;

@@ -6,6 +6,7 @@
 #include "base/try.hpp"
 #include "runtime/collective_profile.hpp"
 #include "runtime/node_body.hpp"
+#include "runtime/topology_limit.hpp"
 
 namespace nexar::detail {
 
@@ -34,7 +35,7 @@ bool wants_eager(std::string_view mesh, std::size_t members) noexcept {
 Result<void> NodeBody::make_overlay(std::size_t members) {
     std::string_view wanted = config_ ? config_->text("topology") : "full";
     if (!options_.topology.empty()) wanted = options_.topology;
-    NEXAR_TRY_VALUE(topology, routing::Topology::parse(wanted));
+    NEXAR_TRY_VALUE(topology, runtime::topology_for(wanted, members));
     const bool full = topology.kind() == routing::Topology::Kind::full;
     lazy_ = full && !wants_eager(config_ ? config_->choice("mesh") : "eager", members);
     mesh_.set_eager(!lazy_);

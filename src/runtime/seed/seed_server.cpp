@@ -11,6 +11,7 @@
 #include "base/try.hpp"
 #include "runtime/join/addresses.hpp"
 #include "runtime/seed/stored_vote.hpp"
+#include "runtime/topology_limit.hpp"
 #include "security/digest.hpp"
 #include "wire/view.hpp"
 
@@ -116,6 +117,10 @@ Result<void> SeedServer::open_state(const SeedOptions& options, TimePoint now) {
     other_seeds_ = options.other_seeds;
     DeskOptions desk{.world = static_cast<std::uint32_t>(options.world), .second = options.second};
     if (options.max_world > 0) desk.max_world = static_cast<std::uint32_t>(options.max_world);
+    const auto wanted = static_cast<std::size_t>(std::max(options.world, options.max_world));
+    NEXAR_TRY_VALUE(topology, topology_for(config_.text("topology"), wanted));
+    const std::size_t most = most_members(topology);
+    desk.max_world = static_cast<std::uint32_t>(std::min<std::size_t>(desk.max_world, most));
     desk_ = std::make_unique<SeedDesk>(
         state, desk, [this] { return services_.new_node_id().value(); }, now);
     if (desk_->formed()) begin_membership(now);

@@ -48,6 +48,13 @@ TEST(Topology, small_views_of_k_regular_are_complete) {
     EXPECT_FALSE(Topology::hypercube().complete(3));
 }
 
+TEST(Topology, only_rings_are_too_wide_for_many_members) {
+    EXPECT_EQ(Topology::k_regular(2).most_members(16), 33U);
+    EXPECT_GE(Topology::k_regular(4).most_members(16), 16384U);
+    EXPECT_GE(Topology::hypercube().most_members(16), 16384U);
+    EXPECT_GE(Topology().most_members(16), 16384U);
+}
+
 TEST(Topology, members_of_different_versions_compute_the_same_edges) {
     // Members do not exchange their edges, so a change here is a change of the protocol.
     std::vector<Rank> ranks;
