@@ -8,6 +8,7 @@
 #include "chaos/machine.hpp"
 #include "link/quic/open_carrier.hpp"
 #include "runtime/collective_profile.hpp"
+#include "runtime/topology_hops.hpp"
 
 namespace nexar::chaos {
 
@@ -189,7 +190,7 @@ void Node::take_view(TimePoint now, const View& view) {
         nodes.reserve(view.members.size());
         for (const Member& member : view.members) nodes.push_back(member.node);
         schedule::Profile profile = runtime::collective_profile(config_).value();
-        profile.links = runtime::links_of(view.members);
+        runtime::set_members(profile, view.members, neighbourhood());
         engine::Context& made =
             make_context(nodes, static_cast<std::size_t>(own - view.members.data()),
                          {.epoch = view.epoch}, profile);
@@ -243,11 +244,15 @@ void Node::take_new_world() {
         return;
     }
     schedule::Profile profile = runtime::collective_profile(config_).value();
-    profile.links = runtime::links_among(members_, next->nodes);
+    set_members(profile, next->nodes);
     engine::Context& made = make_context(next->nodes, next->me.value_or(0), next->origin, profile);
     made.newcomers_from = runtime::newcomers_after(members_, next->nodes);
     has_world_ = true;
     program_->entered(made, next->nodes);
+}
+
+void Node::set_members(schedule::Profile& profile, std::span<const NodeId> nodes) const {
+    runtime::set_members(profile, runtime::members_of(members_, nodes), neighbourhood());
 }
 
 engine::Context& Node::make_context(std::span<const NodeId> nodes, std::size_t me,
@@ -258,7 +263,7 @@ engine::Context& Node::make_context(std::span<const NodeId> nodes, std::size_t m
 
 engine::Context& Node::make_world(engine::Context& parent, const runtime::Successor& next) {
     schedule::Profile profile = parent.collectives.profile;
-    profile.links = runtime::links_among(members_, next.nodes);
+    set_members(profile, next.nodes);
     engine::Context& made = make_context(next.nodes, next.me.value_or(0), next.origin, profile);
     made.newcomers_from = next.joiners().empty() ? parent.newcomers_from
                                                  : runtime::newcomers_after(members_, next.nodes);

@@ -97,6 +97,10 @@ private:
     void follow_members(TimePoint now);
     void take_new_world();
     void follow_closing(TimePoint now);
+    const engine::Neighbourhood* neighbourhood() const noexcept {
+        return neighbourhood_ ? &*neighbourhood_ : nullptr;
+    }
+    void set_members(schedule::Profile& profile, std::span<const NodeId> nodes) const;
     engine::Context& make_context(std::span<const NodeId> nodes, std::size_t me,
                                   const wire::ContextOrigin& origin,
                                   const schedule::Profile& profile);

@@ -77,6 +77,7 @@ Result<void> CollectiveRunner::plan(Context& context, CollectiveOperation& opera
         made.choice = choice;
         made.result = result_of(request);
         request.segment = choice.segment;
+        schedule::follow(request, profile.hops, *choice.algorithm);
         made.plan = plan_of(*choice.algorithm, request, workload.element_bytes);
         if (cached) cache.add(key, made);
         found = &made;

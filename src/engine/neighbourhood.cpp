@@ -2,13 +2,26 @@
 
 namespace nexar::engine {
 
-std::shared_ptr<const routing::Graph> Neighbourhood::graph(const View& view) {
+namespace {
+
+std::vector<Rank> ranks_of(const View& view) {
     std::vector<Rank> ranks;
     ranks.reserve(view.members.size());
     for (const Member& member : view.members) ranks.push_back(member.rank);
-    if (graph_ != nullptr && epoch_ == view.epoch && ranks_ == ranks) return graph_;
+    return ranks;
+}
+
+}  // namespace
+
+routing::Graph Neighbourhood::make_graph(const View& view) const {
     const auto hosts = hosts_ ? hosts_(view) : std::vector<routing::Host>{};
-    graph_ = std::make_shared<const routing::Graph>(topology_, ranks, hosts);
+    return {topology_, ranks_of(view), hosts};
+}
+
+std::shared_ptr<const routing::Graph> Neighbourhood::graph(const View& view) {
+    std::vector<Rank> ranks = ranks_of(view);
+    if (graph_ != nullptr && epoch_ == view.epoch && ranks_ == ranks) return graph_;
+    graph_ = std::make_shared<const routing::Graph>(make_graph(view));
     ranks_ = std::move(ranks);
     epoch_ = view.epoch;
     return graph_;

@@ -28,6 +28,8 @@ public:
     bool sparse() const noexcept { return topology_.kind() != routing::Topology::Kind::full; }
     /// Positions are indices of `view.members`.
     std::shared_ptr<const routing::Graph> graph(const View& view);
+    /// The same, and keeps nothing.
+    routing::Graph make_graph(const View& view) const;
     /// Empty if the view does not contain the node.
     std::vector<NodeId> neighbours(const View& view, const NodeId& of);
     /// neighbours() as a function, which must not outlive this object.

@@ -37,6 +37,7 @@ Communicator make(const detail::NodeAccess& access, const Body& body,
     made.newcomers_from = body->context->newcomers_from;
     schedule::Profile profile = body->context->collectives.profile;
     profile.links = profile.links.among(ranks);
+    profile.hops = profile.hops.among(ranks);
     profile.memory.slot_bytes = 0;  // a communicator has its own
     profile.memory.buffer_bytes = 0;
     made.collectives.set_profile(profile);

@@ -164,8 +164,8 @@ public:
     /// and this node has its links to them, or has waited for them long enough; else 0.
     std::uint64_t epoch_with_others(const engine::Context& context);
 
-    /// Under the lock: the links between nodes that are or were members.
-    schedule::Links links_among(std::span<const NodeId> nodes) const;
+    /// Under the lock: fills in the links and the hops between nodes that are or were members.
+    void set_members(schedule::Profile& profile, std::span<const NodeId> nodes) const;
     Rank public_own_rank();
     /// Under the lock: the rank of this node in the cluster.
     Rank own_rank() const noexcept;
@@ -270,10 +270,13 @@ private:
     void require_links();
     void follow_seed(TimePoint now);
     Result<void> take_admission(const runtime::Admitted& admitted);
-    Result<schedule::Profile> make_profile(const schedule::Links& links);
+    Result<schedule::Profile> make_profile(std::span<const Member> members);
     void count_local_ranks(const View& view);
     void take_view(TimePoint now, const View& view);
     Result<void> make_overlay(std::size_t members);
+    const engine::Neighbourhood* neighbourhood() const noexcept {
+        return neighbourhood_ ? &*neighbourhood_ : nullptr;
+    }
     void connect(TimePoint now, const View& view);
     void carry_path_requests(TimePoint now);
     void tell_seed();

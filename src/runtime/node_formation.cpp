@@ -16,6 +16,7 @@
 #include "runtime/members/succession.hpp"
 #include "runtime/node_access.hpp"
 #include "runtime/progress_options.hpp"
+#include "runtime/topology_hops.hpp"
 #include "security/link_state_signer.hpp"
 
 namespace nexar::detail {
@@ -91,7 +92,7 @@ Result<void> NodeBody::take_admission(const runtime::Admitted& admitted) {
 
 /// How the world's collectives choose their algorithm: from the settings and the view, which are
 /// equal on all members. Communicators made from the world inherit its profile.
-Result<schedule::Profile> NodeBody::make_profile(const schedule::Links& links) {
+Result<schedule::Profile> NodeBody::make_profile(std::span<const Member> members) {
     schedule::Profile profile;
     if (config_) {
         NEXAR_TRY_VALUE(configured, runtime::collective_profile(*config_));
@@ -102,7 +103,7 @@ Result<schedule::Profile> NodeBody::make_profile(const schedule::Links& links) {
         profile.forced = options_.collective_algorithm;
         NEXAR_TRY(schedule::check_forced(profile.forced));
     }
-    profile.links = links;
+    runtime::set_members(profile, members, neighbourhood());
     return profile;
 }
 
@@ -130,13 +131,12 @@ void NodeBody::take_view(TimePoint now, const View& view) {
                               "{} are left",
                               view.members.size(), first_world_)));
     }
-    const schedule::Links links = runtime::links_of(view.members);
-    const auto profile = make_profile(links);
-    if (!profile) return fail_formation(profile.error());
     first().set_members(runtime::addresses_of(view.members));
     if (const auto made = make_overlay(view.members.size()); !made) {
         return fail_formation(made.error());
     }
+    const auto profile = make_profile(view.members);
+    if (!profile) return fail_formation(profile.error());
     begin_membership(now, view);
     const auto me = static_cast<std::size_t>(self - view.members.data());
     if (!late_) {
@@ -149,7 +149,7 @@ void NodeBody::take_view(TimePoint now, const View& view) {
         engine_.calls().set_world(made);
     }
     connect(now, view);
-    if (allows_further_links()) offers_.begin(now, view, identity_, links);
+    if (allows_further_links()) offers_.begin(now, view, identity_, profile->links);
     count_local_ranks(view);
 }
 

@@ -112,7 +112,7 @@ Made rebuilt(const Body& body, const Outcome& agreed) {
         }
         made.senders = std::min<std::size_t>(senders, next.first_joiner);
         schedule::Profile profile = parent.collectives.profile;
-        profile.links = node.links_among(next.nodes);
+        node.set_members(profile, next.nodes);
         profile.memory.slot_bytes = 0;  // a communicator has its own
         profile.memory.buffer_bytes = 0;
         engine::Context& context = node.make_context(next.nodes, me, next.origin, profile);

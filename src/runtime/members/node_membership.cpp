@@ -11,6 +11,7 @@
 #include "runtime/members/held_ranks.hpp"
 #include "runtime/members/succession.hpp"
 #include "runtime/node_access.hpp"
+#include "runtime/topology_hops.hpp"
 
 namespace nexar::detail {
 
@@ -92,7 +93,7 @@ void NodeBody::take_new_worlds() {
         NEXAR_LOG_ERROR("a member named a world that does not contain this process");
         return;
     }
-    const auto profile = make_profile(links_among(next->nodes));
+    const auto profile = make_profile(runtime::members_of(membership_, next->nodes));
     if (!profile) {
         NEXAR_LOG_ERROR("this process cannot use its new world: {}", profile.error().cause());
         return;
@@ -105,8 +106,8 @@ void NodeBody::take_new_worlds() {
     look_at_waiters();
 }
 
-schedule::Links NodeBody::links_among(std::span<const NodeId> nodes) const {
-    return runtime::links_among(membership_, nodes);
+void NodeBody::set_members(schedule::Profile& profile, std::span<const NodeId> nodes) const {
+    runtime::set_members(profile, runtime::members_of(membership_, nodes), neighbourhood());
 }
 
 Rank NodeBody::public_own_rank() {

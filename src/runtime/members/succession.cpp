@@ -6,7 +6,6 @@
 #include "base/mix.hpp"
 #include "engine/engine.hpp"
 #include "engine/peer.hpp"
-#include "runtime/collective_profile.hpp"
 #include "runtime/context_id.hpp"
 
 namespace nexar::runtime {
@@ -91,14 +90,14 @@ Successor successor_of(const engine::Context& parent, const NodeId& self, const 
     return made;
 }
 
-schedule::Links links_among(const NodeMembers& members, std::span<const NodeId> nodes) {
+std::vector<Member> members_of(const NodeMembers& members, std::span<const NodeId> nodes) {
     std::vector<Member> known;
     known.reserve(nodes.size());
     for (const NodeId& node : nodes) {
         const Member* const member = members.find(node);
         known.push_back(member == nullptr ? Member{.node = node} : *member);
     }
-    return links_of(known);
+    return known;
 }
 
 wire::NewWorld offer_of(const engine::Context& made, std::span<const NodeId> nodes,

@@ -12,7 +12,7 @@
 #include "engine/agreement.hpp"
 #include "engine/context.hpp"
 #include "runtime/members/node_members.hpp"
-#include "schedule/links.hpp"
+#include "schedule/choice.hpp"
 #include "wire/context_messages.hpp"
 #include "wire/membership_messages.hpp"
 
@@ -67,8 +67,8 @@ struct Successor {
 Successor successor_of(const engine::Context& parent, const NodeId& self, const Outcome& agreed,
                        std::span<const NodeId> joiners);
 
-/// The links between nodes that are or were members.
-schedule::Links links_among(const NodeMembers& members, std::span<const NodeId> nodes);
+/// What is known of nodes that are or were members.
+std::vector<Member> members_of(const NodeMembers& members, std::span<const NodeId> nodes);
 
 /// Tells nodes that have joined which communicator is their world.
 wire::NewWorld offer_of(const engine::Context& made, std::span<const NodeId> nodes,

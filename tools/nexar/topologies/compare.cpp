@@ -6,8 +6,8 @@
 
 #include "base/try.hpp"
 #include "routing/graph.hpp"
+#include "runtime/topology_hops.hpp"
 #include "topologies/flows.hpp"
-#include "topologies/hops.hpp"
 #include "topologies/relay_load.hpp"
 
 namespace nexar {
@@ -86,7 +86,7 @@ Result<TopologyForecast> forecast(const TopologyQuestion& question,
     const routing::Graph graph(topology, ranks);
     schedule::Profile profile = question.profile;
     profile.links = schedule::Links();
-    profile.hops = hops_of(topology, graph);
+    profile.hops = runtime::hops_of(topology, graph);
     TopologyForecast made{.topology = topology,
                           .members = members,
                           .connections = graph.edges(),
