@@ -15,6 +15,7 @@ namespace nexar::chaos {
 namespace {
 
 /// How long a node that leaves waits for the others, as in NodeBody::leave_cluster().
+constexpr Duration kSettleTime = std::chrono::seconds(2);
 constexpr Duration kLeaveTime = std::chrono::milliseconds(100);
 
 sim::DatagramHost& add_host(sim::DatagramNet& net, const Address& address,
@@ -282,7 +283,10 @@ std::uint64_t Node::epoch_with_others(const engine::Context& context) {
 }
 
 void Node::close(TimePoint now) {
-    if (leave_by_ || closing_) return;
+    if (!settle_by_) settle_by_ = now + kSettleTime;
+}
+
+void Node::leave(TimePoint now) {
     leave_by_ = now;
     if (!members_.begun() || !members_.can_leave()) return;
     seed_.leave();
@@ -291,12 +295,16 @@ void Node::close(TimePoint now) {
 }
 
 void Node::follow_closing(TimePoint now) {
-    if (!leave_by_ || closing_) return;
+    if (!settle_by_ || closing_) return;
+    if (!leave_by_) {
+        if (now < *settle_by_ && !engine_.tunnels_settled()) return;
+        leave(now);
+    }
     if (now < *leave_by_ && !members_.has_left()) return;
     closing_ = true;
     seed_.close(std::nullopt);
     mesh_.close(Error(Errc::closed, "the node was closed"));
-    engine_.close();
+    engine_.close({}, members_.leaving());
     tell_ended();
 }
 
@@ -331,7 +339,7 @@ std::optional<TimePoint> Node::next_deadline() const {
     at(engine_.next_deadline());
     at(members_.next_deadline());
     at(program_->next_deadline());
-    if (leave_by_ && !closing_) at(leave_by_);
+    if (!closing_) at(leave_by_ ? leave_by_ : settle_by_);
     return due;
 }
 

@@ -96,6 +96,7 @@ private:
     void carry_path_requests(TimePoint now);
     void follow_members(TimePoint now);
     void take_new_world();
+    void leave(TimePoint now);
     void follow_closing(TimePoint now);
     const engine::Neighbourhood* neighbourhood() const noexcept {
         return neighbourhood_ ? &*neighbourhood_ : nullptr;
@@ -124,7 +125,8 @@ private:
     std::uint32_t first_world_ = 0;
     bool has_world_ = false;
     std::optional<Error> failure_{};
-    std::optional<TimePoint> leave_by_{};
+    std::optional<TimePoint> settle_by_{};  // closing: until what was sent through tunnels arrives,
+    std::optional<TimePoint> leave_by_{};   // and then until the others have agreed to it
     bool closing_ = false;
     TimePoint turned_at_{};
     unsigned turns_ = 0;  // at that time

@@ -262,7 +262,7 @@ bool Engine::idle() const noexcept {
            });
 }
 
-void Engine::close(const std::optional<Error>& why) {
+void Engine::close(const std::optional<Error>& why, bool has_left) {
     if (std::exchange(closing_, true)) return;
     const Error reason(Errc::closed, "the node was closed");
     for (const auto& [id, context] : contexts_) messages_.close(*context, reason);
@@ -277,6 +277,10 @@ void Engine::close(const std::optional<Error>& why) {
         PeerTransfers& transfers = peer->transfers;
         if (!transfers.up()) {
             if (!transfers.ending()) lose(*peer, reason);
+            continue;
+        }
+        if (has_left && transfers.in_tunnel()) {
+            transfers.sever(reason);
             continue;
         }
         if (!why && epoch() != Epoch(0)) {

@@ -172,6 +172,8 @@ public:
     /// it has no other. Returns false if the peer's link is not up.
     bool use_link(const NodeId& node, port::LinkId link);
     bool is_connected(const NodeId& node) const noexcept;
+    /// False while something that was sent through a tunnel may not have arrived.
+    bool tunnels_settled() const noexcept;
     /// Ends all links of a peer so that another one can take their place: the peer has lost its
     /// ends, or they no longer work. Returns false if the peer has none or may get no other.
     bool lose_links(const NodeId& node);
@@ -234,7 +236,8 @@ public:
     /// link uses its memory, and so do later ones; so do calls of such a node.
     void evict(std::span<const NodeId> nodes, Epoch epoch);
     /// This node left in good order: operations with it end with its link, or now if nothing came
-    /// from it since. Returns false if no link is left.
+    /// from it since, or if it has a tunnel, which it emptied before. Returns false if no link is
+    /// left.
     bool release(const NodeId& node, TimePoint since);
     /// This node cannot reach a member that others can reach: operations with it end with `reason`,
     /// and so do collectives of all communicators that contain it. A link that is up stays up.
@@ -281,8 +284,9 @@ public:
 
     /// Ends every operation with Errc::closed and closes all links; an operation whose memory a
     /// link uses ends when the link is down, see idle(). Nothing can be started afterwards. Tells
-    /// peers `why`, if something failed here.
-    void close(const std::optional<Error>& why = {});
+    /// peers `why`, if something failed here. Tunnels of a node that has left end at once, because
+    /// relays forward for members only.
+    void close(const std::optional<Error>& why = {}, bool has_left = false);
     /// No link is up and no operation is pending.
     bool idle() const noexcept;
 

@@ -110,6 +110,12 @@ bool Engine::is_connected(const NodeId& node) const noexcept {
     return peer != nullptr && peer->transfers.usable();
 }
 
+bool Engine::tunnels_settled() const noexcept {
+    return std::ranges::all_of(peers_, [](const auto& peer) {
+        return !peer->transfers.in_tunnel() || peer->transfers.settled();
+    });
+}
+
 std::vector<std::string> Engine::links_of(const NodeId& node) const {
     std::vector<std::string> kinds;
     const Peer* const peer = find(node);

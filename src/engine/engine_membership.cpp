@@ -116,7 +116,7 @@ bool Engine::release(const NodeId& node, TimePoint since) {
         peer->goodbye = true;
         const Error reason(Errc::link_closed, "the peer left the cluster");
         const bool heard = std::ranges::any_of(peer->transfers.links(), [&](const auto& one) {
-            return one->link->heard_at() >= since;
+            return !one->link->remote().is_tunnel() && one->link->heard_at() >= since;
         });
         linked = linked || heard;
         if (heard || peer->transfers.ending()) continue;

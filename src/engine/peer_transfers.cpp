@@ -103,6 +103,16 @@ void PeerTransfers::sever(const Error& reason) {
     }
 }
 
+bool PeerTransfers::in_tunnel() const noexcept {
+    return up() && std::ranges::all_of(
+                       links_, [](const auto& one) { return one->link->remote().is_tunnel(); });
+}
+
+bool PeerTransfers::settled() const noexcept {
+    return std::ranges::all_of(lanes_, [](const LaneOut& lane) { return lane.backlog.empty(); }) &&
+           std::ranges::all_of(links_, [](const auto& one) { return one->link->settled(); });
+}
+
 bool PeerTransfers::share(std::uint64_t name, const std::shared_ptr<port::SharedMemory>& memory) {
     return usable() && std::ranges::any_of(links_, [&](const auto& one) {
                return one->ready && one->link->share(name, memory).has_value();

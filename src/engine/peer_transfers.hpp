@@ -67,6 +67,10 @@ public:
         const PeerLink* const link = out(port::Lane::eager).on;
         return link == nullptr ? 0 : link->eager_bytes;
     }
+    /// True if others relay everything between this node and the peer.
+    bool in_tunnel() const noexcept;
+    /// True if the peer has everything that was written so far, as far as the links can tell.
+    bool settled() const noexcept;
     /// False when all links are down. A peer that is gone has links until they are closed.
     bool has_links() const noexcept { return !links_.empty(); }
     /// True while a link, or a stream whose receiver outlives its link, refers to this object.

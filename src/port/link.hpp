@@ -153,6 +153,10 @@ public:
     /// sequentially consistent fence after the change, which may serve several links.
     virtual void nudge() noexcept {}
 
+    /// False while the peer may lack something that was enqueued on a lane or a stream. A kind
+    /// whose packets nobody relays need not tell.
+    virtual bool settled() const noexcept { return true; }
+
     /// Moves the link to another address of the same peer if the peer answers there: PathChanged or
     /// PathFailed follows. Nothing is lost or repeated. Only the side that dialed can do it; on the
     /// other side, and for a kind whose links have no address, the call does nothing.

@@ -351,7 +351,7 @@ void NodeBody::begin_closing() {
     look_at_waiters();
     if (seed_) seed_->close(why);
     mesh_.close(why.value_or(Error(Errc::closed, "the node was closed")));
-    engine_.close(why);
+    engine_.close(why, membership_.leaving());
 }
 
 void NodeBody::close() {

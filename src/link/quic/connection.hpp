@@ -116,6 +116,7 @@ public:
     std::size_t max_datagram() const noexcept override;
     bool send_relayed(port::ConstBytes bytes) override;
     std::size_t relayed_room() const noexcept override;
+    bool settled() const noexcept override;
     void move_to(const Address& remote) override;
     void refresh() override;
     void close(std::string_view reason) override;

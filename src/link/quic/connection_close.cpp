@@ -50,10 +50,14 @@ void Connection::end_dropped(TimePoint now) {
     gone_after_ = Duration::zero();
 }
 
+bool Connection::settled() const noexcept {
+    return outs_.empty() && std::ranges::all_of(lanes_, [](const OutStream& lane) {
+               return lane.queued_bytes() == 0;
+           });
+}
+
 bool Connection::nothing_unsent() const noexcept {
-    return outs_.empty() && datagrams_.empty() && relayed_.empty() &&
-           std::ranges::all_of(lanes_,
-                               [](const OutStream& lane) { return lane.queued_bytes() == 0; });
+    return settled() && datagrams_.empty() && relayed_.empty();
 }
 
 Duration Connection::three_probe_timeouts() const noexcept {

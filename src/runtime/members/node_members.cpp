@@ -154,10 +154,14 @@ void NodeMembers::on(const membership::Decided& decided) {
                           decided.view.members.size());
     }
     tell_engine(decided.view, lost);
-    if (budget_ != Duration::zero()) {
-        for (const NodeId& node : nodes_of(decided.left)) departed_.emplace_front(now_, node);
-        release_departed();
+    for (const NodeId& node : nodes_of(decided.left)) {
+        if (budget_ != Duration::zero()) {
+            departed_.emplace_front(now_, node);
+        } else {
+            engine_->release(node, TimePoint::min());  // silence proves nothing
+        }
     }
+    release_departed();
     if (!decided.joined.empty()) {
         NEXAR_LOG_INFO("epoch {}: rank {} joined", decided.view.epoch.value(),
                        fmt::join(numbers(decided.joined), ", "));
@@ -177,6 +181,7 @@ void NodeMembers::on(const membership::Evicted& evicted) {
 void NodeMembers::on(const membership::Minority& minority) {
     if (budget_ == Duration::zero()) return;  // nobody waits for verdicts
     minority_ = minority.minority;
+    if (leaving_) return;  // the others may have closed their nodes as well
     if (minority_) {
         NEXAR_LOG_ERROR(
             "this process cannot reach a majority of the {} voters of epoch {}; its calls fail "

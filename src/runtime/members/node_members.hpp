@@ -51,6 +51,7 @@ public:
 
     /// True if the others have agreed that this node has failed.
     bool evicted() const noexcept { return evicted_ && !leaving_; }
+    bool leaving() const noexcept { return leaving_; }
     /// True after leave(), when the others have agreed to it.
     bool has_left() const noexcept { return leaving_ && evicted_; }
     /// True if this node is a member, and one of several, and can agree with them.

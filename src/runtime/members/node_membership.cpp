@@ -41,11 +41,18 @@ void NodeBody::follow_members(TimePoint now) {
 }
 
 void NodeBody::leave_cluster() {
+    // Relays forward for members only, so what was sent through tunnels must arrive before.
+    constexpr Duration kSettleTime = std::chrono::seconds(2);
     constexpr Duration kLeaveTime = std::chrono::milliseconds(100);
+    const auto may_leave = [this] {
+        const bool formed = formed_told_ && !formation_failure_ && !engine_.aborted();
+        return !closing_ && formed && membership_.can_leave();
+    };
+    const auto settled = [&] { return !may_leave() || engine_.tunnels_settled(); };
+    wait_for(settled, now() + kSettleTime);
     {
         const NodeAccess access(*this);
-        const bool formed = formed_told_ && !formation_failure_ && !engine_.aborted();
-        if (closing_ || !formed || !membership_.can_leave()) return;
+        if (!may_leave()) return;
         if (seed_) seed_->leave();
         membership_.leave(access.now());
         follow_members(access.now());

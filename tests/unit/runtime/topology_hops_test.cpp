@@ -85,8 +85,8 @@ NodeOptions along_the_tree(const std::string& topology) {
     return {.collective_algorithm =
                 "broadcast=spanning_tree,all_reduce=spanning_tree,"
                 "barrier=spanning_tree",
-            .link = "quic",
-            .topology = topology};
+            .topology = topology,
+            .link = "quic"};
 }
 
 TEST(TopologyHops, let_nodes_run_collectives_along_a_tree_of_their_links) {

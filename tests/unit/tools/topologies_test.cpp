@@ -17,11 +17,11 @@
 
 #include "base/random.hpp"
 #include "routing/routes.hpp"
+#include "runtime/topology_hops.hpp"
 #include "schedule/registry.hpp"
 #include "support/seed.hpp"
 #include "topologies/compare.hpp"
 #include "topologies/flows.hpp"
-#include "topologies/hops.hpp"
 #include "topologies/relay_load.hpp"
 
 namespace nexar {
@@ -114,7 +114,7 @@ TEST(HopsOfTopology, are_those_of_its_graph) {
     for (const Topology& topology : sparse_topologies) {
         for (const std::uint32_t members : {2U, 9U, 40U}) {
             const auto graph = graph_of(topology, members);
-            const schedule::Hops hops = hops_of(topology, *graph);
+            const schedule::Hops hops = runtime::hops_of(topology, *graph);
             if (graph->complete()) {
                 EXPECT_TRUE(hops.none());
                 continue;
@@ -144,7 +144,7 @@ std::map<std::pair<Position, Position>, double> merged(const std::vector<Flow>& 
 
 TEST(CollectiveFlows, are_the_messages_of_all_members) {
     const auto graph = graph_of(Topology::hypercube(), 12);
-    const schedule::Hops hops = hops_of(Topology::hypercube(), *graph);
+    const schedule::Hops hops = runtime::hops_of(Topology::hypercube(), *graph);
     const schedule::Workload one{.operation = Collective::broadcast,
                                  .world = 12,
                                  .count = 100,
@@ -170,7 +170,7 @@ TEST(CollectiveFlows, of_members_that_do_the_same_are_those_of_one_repeated) {
           std::pair(Collective::all_to_all, "bruck")}) {
         for (const std::uint32_t members : {64U, 2048U}) {
             const auto graph = graph_of(Topology::hypercube(), members);
-            const schedule::Hops hops = hops_of(Topology::hypercube(), *graph);
+            const schedule::Hops hops = runtime::hops_of(Topology::hypercube(), *graph);
             const schedule::Workload one{.operation = operation,
                                          .world = members,
                                          .count = members,
