@@ -303,8 +303,9 @@ void Node::follow_closing(TimePoint now) {
     if (now < *leave_by_ && !members_.has_left()) return;
     closing_ = true;
     seed_.close(std::nullopt);
-    mesh_.close(Error(Errc::closed, "the node was closed"));
-    engine_.close({}, members_.leaving());
+    const bool left = members_.leaving();
+    mesh_.close(Error(Errc::closed, "the node was closed"), left);
+    engine_.close({}, left);
     tell_ended();
 }
 

@@ -230,10 +230,12 @@ void Mesh::on_up(TimePoint now, port::LinkId id, port::Link& link) {
 void Mesh::drop(Candidate& candidate, std::string_view why) {
     candidate.state = Candidate::State::closing;
     if (Way* const way = way_to(candidate.node)) way->race.ended(candidate.id);
-    if (candidate.link != nullptr) {
-        candidate.link->close(why);
-    } else {
+    if (candidate.link == nullptr) {
         dialer_->abandon(candidate.id);
+    } else if (has_left_ && candidate.link->remote().is_tunnel()) {
+        candidate.link->drop(why);
+    } else {
+        candidate.link->close(why);
     }
 }
 
@@ -266,8 +268,9 @@ std::vector<PeerReport> Mesh::reports() const {
     return all;
 }
 
-void Mesh::close(const Error& why) {
+void Mesh::close(const Error& why, bool has_left) {
     closing_ = why;
+    has_left_ = has_left;
     for (const auto& [id, candidate] : candidates_) say_goodbye(*candidate, why);
 }
 

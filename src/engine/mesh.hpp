@@ -161,8 +161,9 @@ public:
     /// Changes whenever reports() does.
     std::uint64_t changes() const noexcept { return changes_; }
 
-    /// Tells peers that are not connected yet that this node leaves, and why.
-    void close(const Error& why);
+    /// Tells peers that are not connected yet that this node leaves, and why. Tunnels of a node
+    /// that has left end at once, see Engine::close().
+    void close(const Error& why, bool has_left = false);
     bool idle() const noexcept { return candidates_.empty(); }
 
 private:
@@ -256,6 +257,7 @@ private:
     bool quiet_ = true;  // no attempt is in flight and no timer runs, except paths_due_
     std::optional<Error> failure_{};
     std::optional<Error> closing_{};  // the reason
+    bool has_left_ = false;
 };
 
 /// A link that the engine has not taken over.

@@ -350,8 +350,9 @@ void NodeBody::begin_closing() {
     end_failures(Error(Errc::closed, "the node was closed"));
     look_at_waiters();
     if (seed_) seed_->close(why);
-    mesh_.close(why.value_or(Error(Errc::closed, "the node was closed")));
-    engine_.close(why, membership_.leaving());
+    const bool left = membership_.leaving();
+    mesh_.close(why.value_or(Error(Errc::closed, "the node was closed")), left);
+    engine_.close(why, left);
 }
 
 void NodeBody::close() {
