@@ -14,10 +14,6 @@ namespace nexar::chaos {
 
 namespace {
 
-/// How long a node that leaves waits for the others, as in NodeBody::leave_cluster().
-constexpr Duration kSettleTime = std::chrono::seconds(2);
-constexpr Duration kLeaveTime = std::chrono::milliseconds(100);
-
 sim::DatagramHost& add_host(sim::DatagramNet& net, const Address& address,
                             const runtime::HostServices& services) {
     link::CarrierOptions options;
@@ -283,7 +279,7 @@ std::uint64_t Node::epoch_with_others(const engine::Context& context) {
 }
 
 void Node::close(TimePoint now) {
-    if (!settle_by_) settle_by_ = now + kSettleTime;
+    if (!parting_) parting_.emplace(now);
 }
 
 void Node::leave(TimePoint now) {
@@ -291,13 +287,13 @@ void Node::leave(TimePoint now) {
     if (!members_.begun() || !members_.can_leave()) return;
     seed_.leave();
     members_.leave(now);
-    leave_by_ = now + kLeaveTime;
+    leave_by_ = now + runtime::Parting::leave_time(overlay_.get());
 }
 
 void Node::follow_closing(TimePoint now) {
-    if (!settle_by_ || closing_) return;
+    if (!parting_ || closing_) return;
     if (!leave_by_) {
-        if (now < *settle_by_ && !engine_.tunnels_settled()) return;
+        if (!parting_->settled(now, engine_)) return;
         leave(now);
     }
     if (now < *leave_by_ && !members_.has_left()) return;
@@ -340,7 +336,8 @@ std::optional<TimePoint> Node::next_deadline() const {
     at(engine_.next_deadline());
     at(members_.next_deadline());
     at(program_->next_deadline());
-    if (!closing_) at(leave_by_ ? leave_by_ : settle_by_);
+    if (leave_by_ && !closing_) at(leave_by_);
+    if (parting_ && !leave_by_) at(parting_->next_look(turned_at_));
     return due;
 }
 

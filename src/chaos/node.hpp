@@ -15,6 +15,7 @@
 #include "link/sim/datagram_net.hpp"
 #include "runtime/join/seed_line.hpp"
 #include "runtime/members/node_members.hpp"
+#include "runtime/members/parting.hpp"
 #include "runtime/members/succession.hpp"
 #include "security/link_state_signer.hpp"
 
@@ -125,8 +126,8 @@ private:
     std::uint32_t first_world_ = 0;
     bool has_world_ = false;
     std::optional<Error> failure_{};
-    std::optional<TimePoint> settle_by_{};  // closing: until what was sent through tunnels arrives,
-    std::optional<TimePoint> leave_by_{};   // and then until the others have agreed to it
+    std::optional<runtime::Parting> parting_{};
+    std::optional<TimePoint> leave_by_{};
     bool closing_ = false;
     TimePoint turned_at_{};
     unsigned turns_ = 0;  // at that time

@@ -172,8 +172,9 @@ public:
     /// it has no other. Returns false if the peer's link is not up.
     bool use_link(const NodeId& node, port::LinkId link);
     bool is_connected(const NodeId& node) const noexcept;
-    /// False while something that was sent through a tunnel may not have arrived.
-    bool tunnels_settled() const noexcept;
+    /// False while something that was sent through a tunnel may not have arrived at a peer that was
+    /// heard since.
+    bool tunnels_settled(TimePoint since) const noexcept;
     /// Ends all links of a peer so that another one can take their place: the peer has lost its
     /// ends, or they no longer work. Returns false if the peer has none or may get no other.
     bool lose_links(const NodeId& node);

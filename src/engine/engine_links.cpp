@@ -110,9 +110,10 @@ bool Engine::is_connected(const NodeId& node) const noexcept {
     return peer != nullptr && peer->transfers.usable();
 }
 
-bool Engine::tunnels_settled() const noexcept {
-    return std::ranges::all_of(peers_, [](const auto& peer) {
-        return !peer->transfers.in_tunnel() || peer->transfers.settled();
+bool Engine::tunnels_settled(TimePoint since) const noexcept {
+    return std::ranges::none_of(peers_, [&](const auto& peer) {
+        const PeerTransfers& transfers = peer->transfers;
+        return transfers.in_tunnel() && transfers.heard_since(since) && !transfers.settled();
     });
 }
 

@@ -115,9 +115,7 @@ bool Engine::release(const NodeId& node, TimePoint since) {
         if (peer->node != node || peer->lost || (!peer->replaced && in_view(node))) continue;
         peer->goodbye = true;
         const Error reason(Errc::link_closed, "the peer left the cluster");
-        const bool heard = std::ranges::any_of(peer->transfers.links(), [&](const auto& one) {
-            return !one->link->remote().is_tunnel() && one->link->heard_at() >= since;
-        });
+        const bool heard = !peer->transfers.in_tunnel() && peer->transfers.heard_since(since);
         linked = linked || heard;
         if (heard || peer->transfers.ending()) continue;
         if (!peer->transfers.has_links())

@@ -113,6 +113,11 @@ bool PeerTransfers::settled() const noexcept {
            std::ranges::all_of(links_, [](const auto& one) { return one->link->settled(); });
 }
 
+bool PeerTransfers::heard_since(TimePoint since) const noexcept {
+    return std::ranges::any_of(links_,
+                               [&](const auto& one) { return one->link->heard_at() >= since; });
+}
+
 bool PeerTransfers::share(std::uint64_t name, const std::shared_ptr<port::SharedMemory>& memory) {
     return usable() && std::ranges::any_of(links_, [&](const auto& one) {
                return one->ready && one->link->share(name, memory).has_value();

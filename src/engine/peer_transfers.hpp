@@ -71,6 +71,7 @@ public:
     bool in_tunnel() const noexcept;
     /// True if the peer has everything that was written so far, as far as the links can tell.
     bool settled() const noexcept;
+    bool heard_since(TimePoint since) const noexcept;
     /// False when all links are down. A peer that is gone has links until they are closed.
     bool has_links() const noexcept { return !links_.empty(); }
     /// True while a link, or a stream whose receiver outlives its link, refers to this object.

@@ -119,8 +119,9 @@ public:
     };
     /// Under the lock: tells nodes that have joined that this communicator is their world.
     void offer_world(engine::Engine& engine, const Offer& offer, const engine::Context& made);
-    /// Lets the others agree that this node leaves, so that they need not wait for its vote again.
-    /// Waits for that, but not for long.
+    /// Waits until what was sent through tunnels has arrived, and lets the others agree that this
+    /// node leaves, so that they need not wait for its vote again. Waits for both, but not for
+    /// long.
     void leave_cluster();
     /// Waits until these ranks of a communicator have left the cluster, but not for long.
     void wait_left(const engine::Context& context, std::span<const Rank> ranks);

@@ -9,6 +9,7 @@
 #include "base/settings.hpp"
 #include "runtime/collective_profile.hpp"
 #include "runtime/members/held_ranks.hpp"
+#include "runtime/members/parting.hpp"
 #include "runtime/members/succession.hpp"
 #include "runtime/node_access.hpp"
 #include "runtime/topology_hops.hpp"
@@ -41,15 +42,14 @@ void NodeBody::follow_members(TimePoint now) {
 }
 
 void NodeBody::leave_cluster() {
-    // Relays forward for members only, so what was sent through tunnels must arrive before.
-    constexpr Duration kSettleTime = std::chrono::seconds(2);
-    constexpr Duration kLeaveTime = std::chrono::milliseconds(100);
     const auto may_leave = [this] {
         const bool formed = formed_told_ && !formation_failure_ && !engine_.aborted();
         return !closing_ && formed && membership_.can_leave();
     };
-    const auto settled = [&] { return !may_leave() || engine_.tunnels_settled(); };
-    wait_for(settled, now() + kSettleTime);
+    const runtime::Parting parting(now());
+    const auto settled = [&] { return !may_leave() || parting.settled(now(), engine_); };
+    while (!wait_for(settled, parting.next_look(now()))) {
+    }
     {
         const NodeAccess access(*this);
         if (!may_leave()) return;
@@ -57,7 +57,8 @@ void NodeBody::leave_cluster() {
         membership_.leave(access.now());
         follow_members(access.now());
     }
-    wait_for([this] { return membership_.has_left(); }, now() + kLeaveTime);
+    wait_for([this] { return membership_.has_left(); },
+             now() + runtime::Parting::leave_time(overlay_.get()));
 }
 
 void NodeBody::wait_left(const engine::Context& context, std::span<const Rank> ranks) {
