@@ -206,7 +206,8 @@ public:
     /// Ends the operations that wait for this peer with `reason`: there will be no link to it.
     void give_up(const NodeId& node, const Error& reason);
 
-    /// A peer whose link went down without a goodbye, or that left because of a failure there.
+    /// A peer whose link went down without a goodbye, or that left because of a failure there; not
+    /// one that this node cannot reach now: that may change.
     std::optional<std::pair<NodeId, Error>> casualty() const;
 
     /// Returns the next peer that an operation waits for and that has no link. Returns each peer

@@ -225,7 +225,7 @@ void Engine::on_report(Peer& peer, const wire::ErrorReport& report) {
 std::optional<std::pair<NodeId, Error>> Engine::casualty() const {
     for (const auto& peer : peers_) {
         const std::optional<Error>& lost = peer->lost;
-        if (!lost) continue;
+        if (!lost || peer->unreachable) continue;
         const bool orderly = lost->code() == Errc::link_closed && !peer->farewell;
         if (!orderly) return std::pair(peer->node, *lost);
     }

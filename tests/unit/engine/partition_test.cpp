@@ -29,6 +29,7 @@ TEST_F(PartitionTest, unreachable_peer_ends_operations_with_it_only) {
     expect_ended_with(send(kHostile, 10), Errc::peer_unreachable, "rank 0 cannot reach rank 1");
     expect_ended_with(receive(kHostile, 6), Errc::peer_unreachable, "rank 0 cannot reach rank 1");
     expect_ended_with(barrier_in(*world_), Errc::peer_unreachable, "rank 0 cannot reach rank 1");
+    EXPECT_FALSE(engine_->casualty()) << "a cluster that forms waits for a way to the peer";
     expect_failed(call(kHostile, 10), Errc::peer_unreachable);
     for (const Asked* asked : {&any, &other, &unrelated}) EXPECT_EQ(asked->ended, 0);
     EXPECT_FALSE(hostile_.closed());
