@@ -127,17 +127,26 @@ bool Overlay::take_arrived(TimePoint now) {
     bool any = false;
     while (const auto packet = relay_->poll_arrived()) {
         any = true;
-        Tunnel& tunnel = tunnels_[packet->source];
-        tunnel.unanswered.reset();
-        tunnel.sent = 0;
-        tunnel.patience = options_.patience;
-        // The other end found that its way no longer works. That may also be true of the way back.
-        if (is_later(packet->choice, tunnel.choice)) tunnel.choice = packet->choice;
-        if (const Member* const source = view_.find(packet->source)) {
-            carrier_->on_tunnelled(now, source->node, packet->packet());
+        const Member* const source = view_.find(packet->source);
+        if (source == nullptr) continue;
+        const bool is_new = carrier_->on_tunnelled(now, source->node, packet->packet());
+        Tunnel& tunnel = tunnel_to(packet->source);
+        if (is_new) {
+            tunnel.unanswered.reset();
+            tunnel.sent = 0;
+            tunnel.patience = options_.patience;
+            tunnel.proven = true;
         }
+        // The other end found that its way no longer works. That may also be true of the way back.
+        // A handshake begins with packets that prove nothing.
+        const bool follows = is_new || !tunnel.proven;
+        if (follows && is_later(packet->choice, tunnel.choice)) tunnel.choice = packet->choice;
     }
     return any;
+}
+
+Overlay::Tunnel& Overlay::tunnel_to(Rank member) {
+    return tunnels_.try_emplace(member, Tunnel{.patience = options_.patience}).first->second;
 }
 
 bool Overlay::send_tunnelled(TimePoint now) {
@@ -152,9 +161,7 @@ bool Overlay::send_tunnelled(TimePoint now) {
 void Overlay::send(TimePoint now, const port::TunnelPacket& packet) {
     const auto target = ranks_.find(packet.to);
     if (target == ranks_.end() || target->second == me_) return;
-    const auto [at, fresh] = tunnels_.try_emplace(target->second);
-    Tunnel& tunnel = at->second;
-    if (fresh) tunnel.patience = options_.patience;
+    Tunnel& tunnel = tunnel_to(target->second);
     if (!tunnel.unanswered) tunnel.unanswered = now;
     const bool is_late = now - *tunnel.unanswered >= tunnel.patience;
     if (++tunnel.sent > kMostUnanswered && is_late) {

@@ -45,7 +45,8 @@ struct OverlayOptions {
 /// A tunnel is an ordinary QUIC connection whose packets the carrier of each end gives to
 /// poll_tunnelled() and takes from on_tunnelled(). This class puts them into envelopes and those
 /// into datagrams of direct links, forwards envelopes of others, and picks another way when nothing
-/// comes back.
+/// comes back. Only packets that the other end protected and that are new count as coming back, so
+/// that a relay which alters or repeats them does not keep a tunnel on its way.
 class Overlay final : private routing::NextHops, private routing::Outlets, private routing::Roster {
 public:
     /// What it uses. All must outlive it. `signer` has the key with which this node joined.
@@ -97,9 +98,10 @@ private:
     /// The packets between this node and one other, in both directions.
     struct Tunnel {
         std::uint16_t choice = 0;
-        std::optional<TimePoint> unanswered{};  // since when nothing has come back,
+        std::optional<TimePoint> unanswered{};  // since when nothing new has come back,
         unsigned sent = 0;                      // and packets sent since
         Duration patience{};
+        bool proven = false;  // something new has come back once
     };
 
     // routing::NextHops, Outlets and Roster
@@ -112,6 +114,7 @@ private:
     TimePoint latest(TimePoint now);
     const Member& member_at(routing::Position position) const { return view_.members[position]; }
     bool take_arrived(TimePoint now);
+    Tunnel& tunnel_to(Rank member);
     bool send_tunnelled(TimePoint now);
     void send(TimePoint now, const port::TunnelPacket& packet);
     bool pump(TimePoint now);

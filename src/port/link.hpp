@@ -272,8 +272,12 @@ public:
     /// on_tunnelled() of that peer's carrier, or loses. Poll after every flush().
     virtual std::optional<TunnelPacket> poll_tunnelled() { return std::nullopt; }
 
-    /// Takes a packet that the carrier of `from` gave to poll_tunnelled().
-    virtual void on_tunnelled(TimePoint /*now*/, const NodeId& /*from*/, ConstBytes /*packet*/) {}
+    /// Takes a packet that the carrier of `from` gave to poll_tunnelled(). Returns true if the
+    /// packet proves that it got through: `from` protected it, and it is newer than all others that
+    /// have arrived. Relays can alter and repeat packets, and invent the first ones of a handshake.
+    virtual bool on_tunnelled(TimePoint /*now*/, const NodeId& /*from*/, ConstBytes /*packet*/) {
+        return false;
+    }
 
     /// Gives up a link that was dialed, or begun by invite() or accept(), and is not Up yet; Down
     /// follows with the next flush().

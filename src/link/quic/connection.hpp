@@ -123,7 +123,9 @@ public:
     void drop(std::string_view reason) override;
 
     /// Takes one packet from the peer, or from anyone else who knows one of our connection ids.
-    void receive(TimePoint now, const Path& path, std::uint8_t ecn,
+    /// Returns true if the peer protected it and it is newer than all earlier ones. The first
+    /// packets of a handshake are not protected.
+    bool receive(TimePoint now, const Path& path, std::uint8_t ecn,
                  std::span<const std::byte> packet);
 
     /// Writes a bounded amount of what is due. Returns true if the bound or a blocked outbox

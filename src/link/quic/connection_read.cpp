@@ -20,9 +20,9 @@ constexpr std::uint64_t kCreditDivisor = 4;
 
 }  // namespace
 
-void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
+bool Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
                          std::span<const std::byte> packet) {
-    if (dropped_) return;
+    if (dropped_) return false;
     if (state_ == State::down) {
         // The peer does not know that the link has ended: tell it again, at growing intervals (RFC
         // 9000 10.2.1).
@@ -32,7 +32,7 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
             goodbye_due_ = true;
             wake();
         }
-        return;
+        return false;
     }
     useful_ = false;
     const std::uint64_t opened = opened_;
@@ -42,8 +42,9 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     const int code = ngtcp2_conn_read_pkt(conn_.get(), &native_path, &info, native(packet.data()),
                                           packet.size(), stamp(now));
     handle_read(now, code);
-    if (state_ == State::down) return;
-    if (opened_ != opened || state_ == State::handshaking) heard(now);
+    if (state_ == State::down) return false;
+    const bool is_new = opened_ != opened;
+    if (is_new || state_ == State::handshaking) heard(now);
     // Forged packets, and answers to our own, do not count against the member.
     const bool answered = bytes_in_flight() < in_flight;
     if (answered) {
@@ -51,8 +52,8 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
         at_once_ = 0;
     }
     if (answered && black_hole_.suspected()) black_hole_.answered(losses());
-    if (opened_ != opened) look_for_stall(now);
-    const bool idle = opened_ != opened && !useful_ && !answered;
+    if (is_new) look_for_stall(now);
+    const bool idle = is_new && !useful_ && !answered;
     if (is_up() && idle && !idle_packets_.take(now)) {
         fail(now,
              Error(Errc::limit_exceeded,
@@ -62,6 +63,7 @@ void Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
              Closing::say);
     }
     wake();
+    return is_new;
 }
 
 void Connection::handle_read(TimePoint now, int code) {

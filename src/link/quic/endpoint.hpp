@@ -92,7 +92,7 @@ public:
 
     /// As the functions of port::Carrier of the same name.
     std::optional<port::TunnelPacket> poll_tunnelled() { return tunnels_.poll(); }
-    void on_tunnelled(TimePoint now, const NodeId& from, std::span<const std::byte> packet);
+    bool on_tunnelled(TimePoint now, const NodeId& from, std::span<const std::byte> packet);
 
     /// The host of `remote` refused a datagram (ICMP); `quoted` is the datagram's beginning.
     void refused(TimePoint now, const Address& remote, std::span<const std::byte> quoted);
@@ -158,7 +158,8 @@ private:
     Entry* route(const PacketTarget& target) noexcept;
     Entry* route_reset(const PacketTarget& target, std::span<const std::byte> packet) noexcept;
     Entry* same_as_before(std::span<const std::byte> packet) const noexcept;
-    void receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
+    /// Returns the result of Connection::receive(), or false if the packet is for none.
+    bool receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
                         std::span<const std::byte> packet);
     void receive_stranger(TimePoint now, const Path& path, std::uint8_t ecn,
                           std::span<const std::byte> packet, const PacketTarget& target);

@@ -34,10 +34,10 @@ void Endpoint::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     }
 }
 
-void Endpoint::on_tunnelled(TimePoint now, const NodeId& from, std::span<const std::byte> packet) {
+bool Endpoint::on_tunnelled(TimePoint now, const NodeId& from, std::span<const std::byte> packet) {
     ++counts_.packets_in;
-    receive_packet(now, {.local = tunnel_local(), .remote = Address::tunnel(from.bytes())}, 0,
-                   packet);
+    return receive_packet(now, {.local = tunnel_local(), .remote = Address::tunnel(from.bytes())},
+                          0, packet);
 }
 
 // The connection id of a short header follows its first byte, and packets arrive in bursts.
@@ -77,20 +77,20 @@ Endpoint::Entry* Endpoint::route_reset(const PacketTarget& target,
     return found == by_reset_token_.end() ? nullptr : found->second;
 }
 
-void Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
+bool Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
                               std::span<const std::byte> packet) {
     Entry* entry = same_as_before(packet);
     if (entry == nullptr) {
         const auto target = decode_target(packet);
         if (!target) {
             ++counts_.malformed;
-            return;
+            return false;
         }
         entry = route(*target);
         if (entry == nullptr) entry = route_reset(*target, packet);
         if (entry == nullptr) {
             receive_stranger(now, path, ecn, packet, *target);
-            return;
+            return false;
         }
     }
     Connection& connection = *entry->connection;
@@ -99,7 +99,7 @@ void Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
         // A relay can replace the name of the source, but not the peer behind a connection.
         if (connection.is_up() && path.remote.tunnel_end() != connection.peer().node.bytes()) {
             ++counts_.forged;
-            return;
+            return false;
         }
         if (connection.dialed() && connection.remote().is_tunnel()) seen.local = connection.local();
     } else if (connection.dialed()) {
@@ -113,7 +113,7 @@ void Endpoint::receive_packet(TimePoint now, const Path& path, std::uint8_t ecn,
         seen.local = connection.name_of(seen.local);
     }
     // Marks the connection ready: the next flush() updates its timer.
-    connection.receive(now, seen, ecn, packet);
+    return connection.receive(now, seen, ecn, packet);
 }
 
 void Endpoint::answer(const Path& path, std::size_t bytes) {

@@ -48,8 +48,8 @@ public:
     std::optional<port::TunnelPacket> poll_tunnelled() override {
         return endpoint_->poll_tunnelled();
     }
-    void on_tunnelled(TimePoint now, const NodeId& from, port::ConstBytes packet) override {
-        endpoint_->on_tunnelled(now, from, packet);
+    bool on_tunnelled(TimePoint now, const NodeId& from, port::ConstBytes packet) override {
+        return endpoint_->on_tunnelled(now, from, packet);
     }
     void abandon(port::LinkId link) override { endpoint_->abandon(link); }
     void set_credentials(std::shared_ptr<const security::Credentials> credentials) override {

@@ -111,11 +111,13 @@ void DatagramHost::flush(TimePoint now) {
 }
 
 std::optional<port::LinkEvent> DatagramHost::poll_event() {
-    if (events_.empty()) return std::nullopt;
-    port::LinkEvent event = std::move(events_.front());
-    events_.pop_front();
-    world().trace(event.link.value(), event.what.index());
-    return event;
+    while (!events_.empty()) {
+        port::LinkEvent event = std::move(events_.front());
+        events_.pop_front();
+        world().trace(event.link.value(), event.what.index());
+        if (!event_tap || event_tap(event)) return event;
+    }
+    return std::nullopt;
 }
 
 std::optional<TimePoint> DatagramHost::next_deadline() const {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -39,6 +40,8 @@ public:
     std::size_t interface_limit = 65000;
     /// While set, nothing can be sent.
     bool blocked = false;
+    /// Called with every event before its node gets it; may change it, or return false to drop it.
+    std::function<bool(port::LinkEvent&)> event_tap{};
     /// Bytes that wait while the host does not read, as in a socket's buffer; more bytes are lost.
     std::size_t inbox_limit = std::size_t{8} * 1024 * 1024;
 
@@ -58,9 +61,9 @@ public:
     std::optional<port::TunnelPacket> poll_tunnelled() override {
         return endpoint_->poll_tunnelled();
     }
-    void on_tunnelled(TimePoint now, const NodeId& from, port::ConstBytes packet) override {
-        endpoint_->on_tunnelled(now, from, packet);
+    bool on_tunnelled(TimePoint now, const NodeId& from, port::ConstBytes packet) override {
         touch();
+        return endpoint_->on_tunnelled(now, from, packet);
     }
     void abandon(port::LinkId link) override { endpoint_->abandon(link); }
     void set_credentials(std::shared_ptr<const security::Credentials> credentials) override {

@@ -12,30 +12,14 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "support/exchange.hpp"
 #include "unit/engine/relayed_node.hpp"
 
 namespace nexar::engine {
 namespace {
 
 using namespace std::chrono_literals;
-using nexar::testing::pattern;
-
-/// A message from one node to another.
-struct Exchange {
-    Exchange(std::uint64_t seed, std::size_t bytes)
-        : sent(pattern(seed, bytes)), received(bytes), from(sent), to(received) {
-        send.content = {&from, 1};
-        receive.content = {&to, 1};
-    }
-    bool arrived() const { return !send.active && !receive.active && sent == received; }
-
-    std::vector<std::byte> sent;
-    std::vector<std::byte> received;
-    port::ConstBytes from;
-    port::Bytes to;
-    SendOperation send{};
-    ReceiveOperation receive{};
-};
+using nexar::testing::Exchange;
 
 class RelayedMesh : public ::testing::Test {
 protected:

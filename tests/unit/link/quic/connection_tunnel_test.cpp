@@ -136,6 +136,26 @@ TEST(ConnectionTunnel, finds_the_largest_packet_that_relays_carry) {
     EXPECT_EQ(client.connection().statistics().datagram_bytes, 1280U);
 }
 
+TEST(ConnectionTunnel, only_packets_that_are_authentic_and_new_prove_that_they_got_through) {
+    TunnelPair pair;
+    LinkEnd& client = pair.dial_through_tunnel();
+    ASSERT_TRUE(pair.run_until([&] { return client.is_up(); }, 1s));
+    pair.world.run_for(100ms);
+    std::vector<std::byte> caught;
+    pair.client_side.carry_tunnels([&](port::TunnelPacket packet) { caught = packet.bytes; });
+    client.link().send_datagram(pattern(1, 100));
+    ASSERT_TRUE(pair.run_until([&] { return !caught.empty(); }, 100ms));
+    const auto arrives = [&](const NodeId& from, const std::vector<std::byte>& packet) {
+        return pair.server_side.host().on_tunnelled(pair.world.now(), from, packet);
+    };
+    std::vector<std::byte> altered = caught;
+    altered.back() ^= std::byte{1};
+    EXPECT_FALSE(arrives(id_of(1), altered));
+    EXPECT_FALSE(arrives(id_of(3), caught)) << "another source";
+    EXPECT_TRUE(arrives(id_of(1), caught));
+    EXPECT_FALSE(arrives(id_of(1), caught)) << "a repeated packet";
+}
+
 TEST(ConnectionTunnel, a_handshake_in_envelopes_of_another_node_is_refused) {
     TunnelPair pair;
     pair.relays.source = id_of(3);
