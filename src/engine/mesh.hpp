@@ -58,8 +58,9 @@ struct MeshOptions {
     /// Whether a neighbour that does not answer is also dialed through other members, and whether
     /// links move between a direct path and such a tunnel.
     bool tunnels = false;
-    /// How long the addresses of a neighbour may take to answer before its tunnel is dialed;
-    /// `again` if the two were connected before.
+    /// How long the addresses of a neighbour may take to answer before its tunnel is dialed, plus
+    /// `deference_each` for every neighbour without a link; `again` if the two were connected
+    /// before.
     Duration tunnel_after = std::chrono::seconds(1);
     /// How long a link stays in a tunnel before it tries the direct path, at first and at most.
     Duration direct_every = std::chrono::seconds(1);
@@ -190,6 +191,7 @@ private:
 
     // mesh_dialing.cpp: dialing, and which link is kept
     void begin_round(TimePoint now, Way& way);
+    Duration first_tunnel_after() const;
     void dial(TimePoint now, Way& way, const AddressRace::Attempt& attempt);
     void on_dial_failed(TimePoint now, Candidate& candidate, const Error& reason);
     void look_at(TimePoint now, Way& way);

@@ -24,11 +24,18 @@ double milliseconds(Duration span) {
 void Mesh::begin_round(TimePoint now, Way& way) {
     Duration tunnel_after{};
     if (way.neighbour && options_.tunnels) {
-        tunnel_after = way.report.connected ? options_.again : options_.tunnel_after;
+        tunnel_after = way.report.connected ? options_.again : first_tunnel_after();
     }
     way.race.begin(now, addresses_to_dial(way), tunnel_after);
     way.redirected = false;
     way.outcomes.clear();
+}
+
+/// While many links form at once, it is not their paths that make peers slow to answer.
+Duration Mesh::first_tunnel_after() const {
+    const auto open = std::ranges::count_if(
+        nearest_first_, [](const Way* way) { return way->neighbour && way->open(); });
+    return options_.tunnel_after + open * options_.deference_each;
 }
 
 void Mesh::dial(TimePoint now, Way& way, const AddressRace::Attempt& attempt) {

@@ -71,7 +71,8 @@ void Overlay::adopt(TimePoint now, const View& view, const Identity& me) {
     }
     std::erase_if(failing_, [this](const auto& entry) { return !is_member(entry.first); });
     std::erase_if(tunnels_, [this](const auto& entry) { return !is_member(entry.first); });
-    grace_ends_ = now + options_.grace;
+    longest_grace_ends_ = now + options_.longest_grace;
+    grace_ends_ = complete() ? longest_grace_ends_ : now + options_.grace;
     look_again_ = true;
     assume_broken();
 }

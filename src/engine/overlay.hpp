@@ -25,9 +25,13 @@ namespace nexar::engine {
 
 struct OverlayOptions {
     routing::RelayOptions relay{};
-    /// How long a neighbour may take to connect after a view before this node tells the others that
-    /// their link is broken.
+    /// How long a neighbour may take to connect, after a view or after the last link that came up,
+    /// before this node tells the others that their link is broken; and how long that may go on
+    /// after a view. A node that gets its links one after the other is slow, or has slow peers.
+    /// Where all members are neighbours, all have the longest time: any of them can relay for a
+    /// pair that cannot connect, and n members would tell each other of n links.
     Duration grace = std::chrono::seconds(1);
+    Duration longest_grace = std::chrono::seconds(30);
     /// When the packets of a tunnel go another way because nothing came back: the first time. It
     /// doubles with each change, up to `longest_patience`.
     Duration patience = std::chrono::milliseconds(100);
@@ -137,6 +141,7 @@ private:
     View view_{};
     Rank me_{};
     TimePoint grace_ends_{};
+    TimePoint longest_grace_ends_{};
     std::unordered_map<NodeId, Rank> ranks_{};
     std::shared_ptr<const routing::Graph> graph_{};
     std::unique_ptr<routing::Routes> routes_{};

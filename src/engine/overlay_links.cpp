@@ -52,6 +52,9 @@ bool Overlay::works(TimePoint now, const Member& neighbour) {
         direct_[neighbour.rank] = {.id = link->id(), .link = link};
         by_link_[link->id()] = neighbour.rank;
         link_states_->connected(now, neighbour.rank);
+        if (grace_ends_ != TimePoint::max()) {
+            grace_ends_ = std::clamp(now + options_.grace, grace_ends_, longest_grace_ends_);
+        }
     }
     if (link != nullptr) return !engine_->is_doubtful(neighbour.node);
     return !had_one && grace_ends_ != TimePoint::max();
