@@ -45,6 +45,22 @@ TEST_F(Examples, sample_sort_sorts_the_keys_of_all_ranks) {
     EXPECT_EQ(output_of(NEXAR_EXAMPLE_SAMPLE_SORT, 5), sorted(5, 80056, 16167));
 }
 
+TEST_F(Examples, sparse_shows_the_neighbours_and_routes_of_all_ranks) {
+    const Outcome outcome = run_program(NEXAR_COMMAND,
+                                        {"run", "-n", "8", "--nexar-topology=hypercube",
+                                         "--nexar-link=quic", "--", NEXAR_EXAMPLE_SPARSE},
+                                        environment());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    const auto lines = sorted_lines(outcome.output);
+    ASSERT_EQ(lines.size(), 9U) << outcome.output;
+    for (std::size_t rank = 0; rank < 8; ++rank) {
+        EXPECT_THAT(lines[rank],
+                    testing::StartsWith("[0] " + std::to_string(rank) + ": neighbours "));
+        EXPECT_THAT(lines[rank], testing::HasSubstr(" through "));
+    }
+    EXPECT_THAT(lines[8], testing::StartsWith("[0] 8 messages and an all-reduce are right; "));
+}
+
 TEST_F(Examples, demo_checks_its_data_and_shows_both_calls_of_a_mistake_on_every_rank) {
     for (const int ranks : {2, 4}) {
         const std::string output = output_of(NEXAR_EXAMPLE_DEMO, ranks);
