@@ -1,7 +1,6 @@
 #include "process/shm/host_world.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <sstream>
 #include <string>
@@ -38,37 +37,13 @@ void introduce(std::span<const Channel* const> ranks) {
 HostWorld::HostWorld(int size, const Body& body, std::string_view link) {
     std::vector<const Channel*> channels;
     for (int rank = 0; rank < size; ++rank) {
-        ranks_.push_back(std::make_unique<ChildProcess>([&, rank](const Channel& parent) {
+        add([&, rank](const Channel& parent) {
             const auto member = join_host_world(cluster_, parent, {rank, size}, link);
             body(*member, parent);
-        }));
-        channels.push_back(&ranks_.back()->channel());
+        });
+        channels.push_back(&this->rank(static_cast<std::size_t>(rank)).channel());
     }
     introduce(channels);
-}
-
-void HostWorld::tell_all(std::string_view message) const {
-    for (const auto& rank : ranks_) rank->channel().say(message);
-}
-
-void HostWorld::await_all(std::string_view expected) const {
-    for (const auto& rank : ranks_) await(rank->channel(), expected, kWithin);
-}
-
-void HostWorld::let_meet() const {
-    await_all("here");
-    tell_all("on");
-}
-
-void HostWorld::expect_end() {
-    for (const auto& rank : ranks_) {
-        EXPECT_EQ(rank->wait(), 0) << rank->channel().heard().value_or("");
-    }
-}
-
-void meet(const Channel& parent) {
-    parent.say("here");
-    await(parent, "on", kWithin);
 }
 
 void leave(Member& member, const Channel& parent) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "process/p2p/child_ranks.hpp"
 #include "process/p2p/member.hpp"
 #include "support/child_process.hpp"
 #include "support/test_cluster.hpp"
@@ -28,32 +29,16 @@ std::unique_ptr<Member> join_host_world(const TestCluster& cluster, const Channe
 void introduce(std::span<const Channel* const> ranks);
 
 /// A world in which each rank is a child of the test.
-class HostWorld {
+class HostWorld : public ChildRanks {
 public:
     using Body = std::function<void(Member&, const Channel& parent)>;
 
     /// Starts the ranks, each of which joins the world and then runs `body`.
     HostWorld(int size, const Body& body, std::string_view link = "shm");
 
-    ChildProcess& rank(std::size_t rank) { return *ranks_[rank]; }
-    std::size_t size() const { return ranks_.size(); }
-
-    /// Sends a message to all ranks.
-    void tell_all(std::string_view message) const;
-    /// Waits until all ranks have sent this message.
-    void await_all(std::string_view expected) const;
-    /// The other side of meet().
-    void let_meet() const;
-    /// Waits for the end of all ranks, which must succeed.
-    void expect_end();
-
 private:
     TestCluster cluster_;
-    std::vector<std::unique_ptr<ChildProcess>> ranks_;
 };
-
-/// Waits, without using nexar, until all ranks have called this.
-void meet(const Channel& parent);
 
 /// Waits for the order to leave, closes the node, and returns.
 void leave(Member& member, const Channel& parent);
