@@ -137,7 +137,7 @@ private:
     Neighbourhood* neighbourhood_;
     OverlayOptions options_;
 
-    TimePoint latest_{};  // that any call was told
+    TimePoint latest_{};  // the latest time that a call has passed
     View view_{};
     Rank me_{};
     TimePoint grace_ends_{};

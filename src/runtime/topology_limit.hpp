@@ -8,7 +8,7 @@
 
 namespace nexar::runtime {
 
-/// Reads a value of the setting topology. Fails if packets cannot reach all of so many members.
+/// Reads a value of the setting topology. Fails if packets cannot reach all of this many members.
 Result<routing::Topology> topology_for(std::string_view text, std::size_t members);
 
 /// The most members that a cluster with this topology can have.

@@ -61,7 +61,7 @@ private:
     std::int64_t word(int from, int to) const {
         return static_cast<std::int64_t>(rounds_) * 1'000'003 + from * 1009 + to * 31;
     }
-    /// Returns false if any rank has been told to stop.
+    /// Returns false if any rank is to stop.
     bool round() {
         const int me = world_.rank();
         const auto size = static_cast<std::size_t>(world_.size());

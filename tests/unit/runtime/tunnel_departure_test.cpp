@@ -22,7 +22,7 @@ std::vector<Node> ring() {
     return local_cluster(kNodes, {.topology = "k_regular:2", .link = "quic"});
 }
 
-TEST(TunnelDeparture, what_a_node_sends_through_relays_before_it_closes_arrives) {
+TEST(TunnelDeparture, messages_through_relays_arrive_although_the_sender_closes_its_node) {
     for (std::size_t sender = 0; sender < kNodes; ++sender) {
         std::vector<Node> nodes = ring();
         const std::size_t receiver = (sender + kNodes / 2) % kNodes;
