@@ -296,7 +296,7 @@ void Node::follow_closing(TimePoint now) {
         if (!parting_->settled(now, engine_)) return;
         leave(now);
     }
-    if (now < *leave_by_ && !members_.has_left()) return;
+    if (now < leave_by_ && !members_.has_left()) return;
     closing_ = true;
     seed_.close(std::nullopt);
     const bool left = members_.leaving();
