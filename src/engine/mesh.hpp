@@ -59,7 +59,7 @@ struct MeshOptions {
     /// links move between a direct path and such a tunnel.
     bool tunnels = false;
     /// How long the addresses of a neighbour may take to answer before its tunnel is dialed, plus
-    /// `deference_each` for every neighbour without a link; `again` if the two were connected
+    /// `deference_each` for every other neighbour without a link; `again` if the two were connected
     /// before.
     Duration tunnel_after = std::chrono::seconds(1);
     /// How long a link stays in a tunnel before it tries the direct path, at first and at most.

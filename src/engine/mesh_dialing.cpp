@@ -35,7 +35,7 @@ void Mesh::begin_round(TimePoint now, Way& way) {
 Duration Mesh::first_tunnel_after() const {
     const auto open = std::ranges::count_if(
         nearest_first_, [](const Way* way) { return way->neighbour && way->open(); });
-    return options_.tunnel_after + open * options_.deference_each;
+    return options_.tunnel_after + std::max<std::ptrdiff_t>(open - 1, 0) * options_.deference_each;
 }
 
 void Mesh::dial(TimePoint now, Way& way, const AddressRace::Attempt& attempt) {

@@ -18,6 +18,7 @@ void Overlay::look_at_links(TimePoint now) {
     seen_links_ = engine_->link_changes();
     tell_at_ = TimePoint::max();
     std::vector<Rank> down;
+    bool all_came = true;
     for (const routing::Position one : graph_->neighbours(routes_->me())) {
         const Member& neighbour = member_at(one);
         if (works(now, neighbour)) {
@@ -25,7 +26,9 @@ void Overlay::look_at_links(TimePoint now) {
         } else if (is_telling(now, failing_.try_emplace(neighbour.rank, now).first->second)) {
             down.push_back(neighbour.rank);
         }
+        all_came = all_came && direct_.contains(neighbour.rank);
     }
+    if (all_came) grace_ends_ = TimePoint::max();
     link_states_->set_down(now, down);
 }
 

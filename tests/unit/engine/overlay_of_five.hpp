@@ -138,6 +138,14 @@ protected:
         EXPECT_TRUE(overlay_.take(now_, event));
         turn();
     }
+    /// Bytes of link states that these neighbours got.
+    std::size_t told_to(std::initializer_list<unsigned> ranks) {
+        std::size_t bytes = 0;
+        for (const unsigned rank : ranks) {
+            bytes += links_.at(rank)->written(port::Lane::control).size();
+        }
+        return bytes;
+    }
     /// The envelopes that left over the link to this rank.
     std::vector<wire::Envelope> sent_to(unsigned rank) {
         std::vector<wire::Envelope> all;
@@ -182,13 +190,19 @@ protected:
         return ranks;
     }
     /// Bytes of link states that others got.
-    std::size_t told() {
-        std::size_t bytes = 0;
-        for (const unsigned rank : {2U, 3U, 4U}) {
-            bytes += links_.at(rank)->written(port::Lane::control).size();
-        }
-        return bytes;
-    }
+    std::size_t told() { return told_to({2, 3, 4}); }
+};
+
+/// A ring that forms: none of the two links is up yet.
+class FormingRing : public OverlayOfFive {
+protected:
+    FormingRing() : OverlayOfFive(routing::Topology::k_regular(2), {}) {}
+};
+
+/// A full mesh that forms: rank 4 is missing.
+class FormingMesh : public OverlayOfFive {
+protected:
+    FormingMesh() : OverlayOfFive(routing::Topology(), {1, 2, 3}) {}
 };
 
 }  // namespace nexar::engine::overlaying

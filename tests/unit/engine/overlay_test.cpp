@@ -272,6 +272,37 @@ TEST_F(FullOverlay, tells_nobody_of_a_member_that_leaves_the_view_in_time) {
     EXPECT_EQ(overlay_.next_deadline(), std::nullopt);
 }
 
+TEST_F(FormingRing, gives_each_link_a_second_after_the_one_before) {
+    turn(900ms);
+    connect(1);
+    turn();
+    const std::size_t before = told_to({1});
+    turn(999ms);
+    EXPECT_EQ(told_to({1}), before);
+    turn(1ms);
+    EXPECT_GT(told_to({1}), before);
+}
+
+TEST_F(FormingRing, waits_no_longer_for_links_when_both_are_up) {
+    connect(1);
+    connect(4);
+    turn();
+    EXPECT_EQ(overlay_.next_deadline(), std::nullopt);
+    const std::size_t before = told_to({1});
+    links_.at(4)->go_down(Error(Errc::timed_out, "no answer"));
+    turn();
+    EXPECT_GT(told_to({1}), before);
+}
+
+TEST_F(FormingMesh, does_not_tell_the_others_of_a_link_that_may_still_come) {
+    const std::size_t before = told_to({1, 2, 3});
+    turn(30s - 1ms);
+    EXPECT_EQ(told_to({1, 2, 3}), before);
+    turn(1ms);
+    turn(1s);
+    EXPECT_GT(told_to({1, 2, 3}), before);
+}
+
 TEST_F(FullOverlay, uses_a_link_again_that_works_again) {
     engine_.set_silent(node(1), true);
     turn();
