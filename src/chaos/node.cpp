@@ -279,7 +279,7 @@ std::uint64_t Node::epoch_with_others(const engine::Context& context) {
 }
 
 void Node::close(TimePoint now) {
-    if (!parting_) parting_.emplace(now);
+    if (!parting_) parting_.emplace(now, engine_);
 }
 
 void Node::leave(TimePoint now) {

@@ -256,6 +256,13 @@ std::optional<TimePoint> Engine::next_deadline() const noexcept {
     return first;
 }
 
+void Engine::say_goodbye_through_tunnels() {
+    for (const auto& peer : peers_) {
+        PeerTransfers& transfers = peer->transfers;
+        if (transfers.in_tunnel()) transfers.say_message(port::Lane::control, goodbye());
+    }
+}
+
 bool Engine::idle() const noexcept {
     return pending_ == 0 && std::ranges::none_of(peers_, [](const auto& peer) {
                return peer->transfers.has_links();

@@ -172,6 +172,9 @@ public:
     /// it has no other. Returns false if the peer's link is not up.
     bool use_link(const NodeId& node, port::LinkId link);
     bool is_connected(const NodeId& node) const noexcept;
+    /// Tells peers to which this node has tunnels that it leaves. What this sends also acknowledges
+    /// what they have sent, before the tunnels end.
+    void say_goodbye_through_tunnels();
     /// False while something that was sent through a tunnel may not have arrived at a peer that was
     /// heard since.
     bool tunnels_settled(TimePoint since) const noexcept;

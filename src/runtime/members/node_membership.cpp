@@ -46,9 +46,14 @@ void NodeBody::leave_cluster() {
         const bool formed = formed_told_ && !formation_failure_ && !engine_.aborted();
         return !closing_ && formed && membership_.can_leave();
     };
-    const runtime::Parting parting(now());
-    const auto settled = [&] { return !may_leave() || parting.settled(now(), engine_); };
-    while (!wait_for(settled, parting.next_look(now()))) {
+    const auto parting = [&]() -> std::optional<runtime::Parting> {
+        const NodeAccess access(*this);
+        if (!may_leave()) return std::nullopt;
+        return runtime::Parting(access.now(), engine_);
+    }();
+    if (!parting) return;
+    const auto settled = [&] { return !may_leave() || parting->settled(now(), engine_); };
+    while (!wait_for(settled, parting->next_look(now()))) {
     }
     {
         const NodeAccess access(*this);

@@ -8,11 +8,14 @@
 
 namespace nexar::runtime {
 
-/// How a node leaves its cluster: first everything arrives that it sent through tunnels, because
-/// relays forward for members only; then it asks the others to agree on a view without it.
+/// How a node leaves its cluster: first everything arrives that it sent through tunnels, a goodbye
+/// at the end, because relays forward for members only; then it asks the others to agree on a view
+/// without it.
 class Parting {
 public:
-    explicit Parting(TimePoint begin) noexcept : begin_(begin) {}
+    Parting(TimePoint begin, engine::Engine& engine) : begin_(begin) {
+        engine.say_goodbye_through_tunnels();
+    }
 
     /// False while something may still arrive. A member that has left already, or failed, answers
     /// nothing any more.

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <vector>
 
+#include "unit/runtime/close_together.hpp"
+
 namespace nexar::runtime {
 namespace {
 
@@ -106,6 +108,7 @@ TEST(TopologyHops, let_nodes_run_collectives_along_a_tree_of_their_links) {
         });
         for (const auto& vector : vectors) EXPECT_THAT(vector, ::testing::Each(91)) << topology;
         on_each(nodes, [](const Communicator& world) { return world.barrier(); });
+        close_together(nodes);
     }
 }
 
@@ -124,6 +127,7 @@ TEST(TopologyHops, of_a_part_of_a_world_are_those_of_the_world) {
     }
     wait_all(works);
     EXPECT_THAT(values, ElementsAre(7, 7));
+    close_together(nodes);
 }
 
 TEST(TopologyHops, do_not_exist_in_a_full_mesh_so_a_tree_is_refused) {
