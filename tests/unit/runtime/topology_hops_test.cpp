@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "unit/runtime/close_together.hpp"
+#include "support/close_together.hpp"
 
 namespace nexar::runtime {
 namespace {

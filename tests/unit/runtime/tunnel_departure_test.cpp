@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/close_together.hpp"
 #include "support/sanitized.hpp"
-#include "unit/runtime/close_together.hpp"
 
 namespace nexar {
 namespace {
