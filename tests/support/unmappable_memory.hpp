@@ -17,6 +17,9 @@ public:
           begin_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
         if (begin_ == MAP_FAILED) throw Error(Errc::out_of_memory, "cannot map memory");
+        // Without huge pages, the time that an operation takes to write this memory for the first
+        // time is mostly that of the kernel. Where they are not available, it only takes longer.
+        ::madvise(begin_, bytes, MADV_HUGEPAGE);
     }
     UnmappableMemory(const UnmappableMemory&) = delete;
     UnmappableMemory& operator=(const UnmappableMemory&) = delete;
