@@ -5,6 +5,17 @@
 
 namespace nexar::engine {
 
+namespace {
+
+/// A link gives up a tunnel in which nothing answers for a few round trips, as it expects them. The
+/// first answer takes much longer while the other end still sends into the broken path, or while
+/// processors are busy. So the move is tried again, for this long.
+constexpr Duration kInsists = std::chrono::seconds(1);
+/// A link that fails faster has not asked: it cannot move.
+constexpr Duration kLeastAttempt = std::chrono::milliseconds(10);
+
+}  // namespace
+
 void MeshPath::set_home(TimePoint now, bool direct, std::vector<Address> addresses) {
     direct_home_ = direct;
     addresses_ = std::move(addresses);
@@ -103,7 +114,11 @@ void MeshPath::on_changed(TimePoint now, const Address& remote) {
 }
 
 void MeshPath::on_failed(TimePoint now, const Address& remote) {
-    if (link_ != nullptr && target_ == remote) try_next(now);
+    if (link_ == nullptr || target_ != remote) return;
+    const TimePoint began_at = ends_at_ - options_.patience;
+    const bool asked = now >= began_at + kLeastAttempt;
+    if (!in_tunnel_ && asked && now < started_at_ + kInsists) untried_.push_back(tunnel_);
+    try_next(now);
 }
 
 void MeshPath::turn(TimePoint now) {

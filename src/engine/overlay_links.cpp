@@ -104,7 +104,9 @@ void Overlay::assume_broken() {
 
 /// The source of a packet chooses among all neighbours that lead to the target. A relay takes one
 /// of the nearest, so that packets do not turn in circles. Neighbours that have no link at the
-/// moment, or one that does not work, are left out.
+/// moment, or one that does not work, are left out. So is the target itself where a packet begins:
+/// a pair of neighbours needs a tunnel only if one of them has found that their link does not work,
+/// and the other may not know yet.
 std::optional<Rank> Overlay::next_hop(Rank target, std::uint16_t choice,
                                       std::optional<Rank> not_to) {
     const auto destination = graph_->position(target);
@@ -114,7 +116,8 @@ std::optional<Rank> Overlay::next_hop(Rank target, std::uint16_t choice,
     std::optional<std::uint32_t> nearest;
     for (const routing::Alternative& one : routes_->alternatives(*destination)) {
         const Rank rank = graph_->rank(one.next);
-        if (rank == not_to || !direct_.contains(rank) || failing_.contains(rank)) continue;
+        if (rank == not_to || (rank == target && !not_to)) continue;
+        if (!direct_.contains(rank) || failing_.contains(rank)) continue;
         if (!nearest) nearest = one.hops;
         if (not_to && one.hops > *nearest) break;
         usable[count++] = rank;

@@ -364,7 +364,9 @@ private:
     TimePoint refreshed_at_{};
     bool moved_at_once_ = false;  // before the peer has answered on the new path
     bool returns_ = false;        // from there
-    unsigned at_once_ = 0;        // such moves since the peer acknowledged something
+    // Since the peer acknowledged something:
+    bool moved_in_vain_ = false;
+    unsigned at_once_ = 0;  // moves at once
 
     std::uint64_t parked_ = 0;
     std::uint64_t withheld_ = 0;  // connection credit held back while too much is parked

@@ -57,7 +57,8 @@ void Connection::move_to(const Address& remote) {
 ///
 /// While packets in flight fill the congestion window, as after a cut, ngtcp2 sends nothing that
 /// validates a path, at either end. Then the connection moves at once, which opens the windows of
-/// both ends, and comes back if the peer does not answer.
+/// both ends, and comes back if the peer does not answer. The window of the peer is not known here,
+/// so a move that follows one in vain is of this kind, too.
 void Connection::begin_move(TimePoint now) {
     const Address remote = wanted_remote_.value_or(path_.remote);
     wanted_remote_.reset();
@@ -73,7 +74,8 @@ void Connection::begin_move(TimePoint now) {
     const ngtcp2_path path = native(to);
     ngtcp2_conn_info values{};
     ngtcp2_conn_get_conn_info(conn_.get(), &values);
-    moved_at_once_ = values.bytes_in_flight >= values.cwnd && at_once_ < kMostAtOnce;
+    const bool blocked = values.bytes_in_flight >= values.cwnd || moved_in_vain_;
+    moved_at_once_ = blocked && at_once_ < kMostAtOnce;
     if (moved_at_once_) ++at_once_;
     // Both also end a move that has begun, and on_path() hears of it first.
     const auto move =
@@ -128,6 +130,7 @@ void Connection::on_path(const ngtcp2_path& path, bool works) {
     if (works) return use_path(tried);
     if (tried_remote_ != tried.remote) return;
     tried_remote_.reset();
+    moved_in_vain_ = true;
     returns_ = moved_at_once_;
     if (returns_) wake();
     around_->emit({.link = id_, .what = port::PathFailed{tried.remote}});

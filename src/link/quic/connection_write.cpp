@@ -290,9 +290,9 @@ bool Connection::write(TimePoint now, Outbox& out) {
     if (is_up()) {
         release_given_up();
         if (dropped_) return false;
+        if (returns_) begin_return(now);
         if (wanted_remote_) begin_move(now);
         if (wants_refresh_) begin_refresh(now);
-        if (returns_) begin_return(now);
         open_waiting();
         say_farewell(now);
     }

@@ -293,7 +293,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Form{.name = "full_mesh_with_errors_of_senders",
                            .topology = "full",
                            .ranks = 5,
-                           .refused = true}),
+                           .refused = true},
+                      Form{
+                          .name = "four_neighbours_of_six", .topology = "k_regular:4", .ranks = 6}),
     [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace

@@ -98,10 +98,14 @@ TEST_F(MovingLink, moves_when_it_has_stalled) {
 TEST_F(MovingLink, is_replaced_when_the_peer_does_not_answer_in_the_tunnel) {
     connect();
     set_silent(true);
-    node_.run(milliseconds(300));
-    EXPECT_EQ(new_dials(), 0U);
-    node_.fails_to_move(*link_, at_tunnel);
-    EXPECT_EQ(new_dials(), 1U) << "at once";
+    for (int i = 0; i < 3; ++i) {
+        node_.run(milliseconds(300));
+        node_.fails_to_move(*link_, at_tunnel);
+        EXPECT_EQ(new_dials(), 0U) << "it tries again";
+    }
+    EXPECT_THAT(link_->moves, ElementsAre(at_tunnel, at_tunnel, at_tunnel, at_tunnel));
+    node_.run(milliseconds(100));
+    EXPECT_EQ(new_dials(), 1U);
     FakeLink& second = up(dials_);
     node_.run(milliseconds(100));
     EXPECT_TRUE(link_->dropped());
@@ -112,6 +116,14 @@ TEST_F(MovingLink, is_replaced_when_the_peer_does_not_answer_in_the_tunnel) {
     node_.run(seconds(60));
     EXPECT_FALSE(second.closed());
     EXPECT_FALSE(node_.mesh().next_deadline());
+}
+
+TEST_F(MovingLink, is_replaced_at_once_when_it_cannot_move) {
+    connect();
+    set_silent(true);
+    EXPECT_EQ(new_dials(), 0U);
+    node_.fails_to_move(*link_, at_tunnel);
+    EXPECT_EQ(new_dials(), 1U);
 }
 
 TEST_F(MovingLink, is_replaced_when_nothing_is_heard_of_its_move) {

@@ -16,6 +16,7 @@ namespace {
 using nexar::testing::FakeLink;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -137,6 +138,24 @@ TEST_F(Path, stays_when_it_cannot_leave) {
     EXPECT_FALSE(path_.moving());
     EXPECT_EQ(path_.due(), TimePoint::max());
     EXPECT_FALSE(path_.in_tunnel());
+}
+
+TEST_F(Path, tries_the_tunnel_again_for_a_second_unless_the_link_cannot_move) {
+    begin(first_home, true);
+    ASSERT_TRUE(path_.leave(now_));
+    for (int i = 0; i < 4; ++i) {
+        pass(milliseconds(240));
+        fail();
+        EXPECT_TRUE(path_.moving()) << "after " << i + 1 << " failures";
+    }
+    EXPECT_THAT(link_.moves, Each(tunnel_address));
+    pass(milliseconds(9));
+    fail();
+    EXPECT_FALSE(path_.moving()) << "it failed at once";
+    ASSERT_TRUE(path_.leave(now_));
+    pass(milliseconds(1000));
+    fail();
+    EXPECT_FALSE(path_.moving());
 }
 
 TEST_F(Path, a_direct_path_that_fails_again_and_again_is_used_less_and_less) {

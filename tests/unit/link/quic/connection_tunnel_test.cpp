@@ -250,6 +250,27 @@ TEST(ConnectionTunnel, a_link_whose_congestion_window_is_full_moves_at_once) {
     }
 }
 
+TEST(ConnectionTunnel, a_link_whose_peer_cannot_answer_for_a_full_window_moves_the_second_time) {
+    TunnelPair pair;
+    ASSERT_TRUE(pair.connect());
+    pair.world.run_for(2s);
+    const auto content = pattern(2, 30'000'000);
+    pair.server().send(content);
+    pair.world.run_for(2ms);
+    pair.cut_direct_path();
+    pair.world.run_for(600ms);
+    const auto values = pair.server().connection().statistics();
+    ASSERT_GE(values.in_flight, values.congestion_window);
+    ASSERT_EQ(pair.client().connection().statistics().in_flight, 0U);
+    pair.client().link().move_to(tunnel_to(2));
+    ASSERT_TRUE(pair.run_until([&] { return !pair.client().failed_paths.empty(); }, 200ms));
+    pair.client().link().move_to(tunnel_to(2));
+    ASSERT_TRUE(pair.run_until(
+        [&] { return !pair.client().paths.empty() && !pair.server().paths.empty(); }, 100ms));
+    ASSERT_TRUE(pair.run_until([&] { return pair.server().all_released(); }, 20s));
+    EXPECT_TRUE(pair.client().incoming(0).sink.bytes == content);
+}
+
 TEST(ConnectionTunnel, returns_to_the_direct_path_and_its_large_datagrams) {
     TunnelPair pair;
     LinkEnd& client = pair.dial_through_tunnel();
