@@ -261,7 +261,8 @@ TEST(ConnectionTunnel, a_link_whose_peer_cannot_answer_for_a_full_window_moves_t
     pair.world.run_for(600ms);
     const auto values = pair.server().connection().statistics();
     ASSERT_GE(values.in_flight, values.congestion_window);
-    ASSERT_EQ(pair.client().connection().statistics().in_flight, 0U);
+    const auto here = pair.client().connection().statistics();
+    ASSERT_LT(here.in_flight, here.congestion_window);
     pair.client().link().move_to(tunnel_to(2));
     ASSERT_TRUE(pair.run_until([&] { return !pair.client().failed_paths.empty(); }, 200ms));
     pair.client().link().move_to(tunnel_to(2));
