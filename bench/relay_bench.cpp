@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <nexar/error.hpp>
 #include <string>
-#include <vector>
 
 #include "relay_load.hpp"
 #include "report.hpp"
@@ -19,12 +17,6 @@ namespace {
 
 constexpr double kHalf = 50;           // percent
 constexpr double kHeartbeatTime = 50;  // ms
-
-double quantile_of(std::vector<double> samples, double part) {
-    if (samples.empty()) return 0;
-    std::ranges::sort(samples);
-    return samples[static_cast<std::size_t>(part * static_cast<double>(samples.size() - 1))];
-}
 
 void report_load(Report& report, const RelayLoad& load) {
     constexpr double kMega = 1e6;

@@ -247,6 +247,7 @@ private:
     bool comes_from_peer() const noexcept;
     void begin_move(TimePoint now);
     void begin_refresh(TimePoint now);
+    void prove_path(TimePoint now);
     void on_path(const ngtcp2_path& path, bool works);
     void use_path(const Path& path);
     void begin_return(TimePoint now);
@@ -362,8 +363,9 @@ private:
     bool wants_refresh_ = false;
     bool other_name_ = false;  // of the local end, see refresh()
     TimePoint refreshed_at_{};
-    bool moved_at_once_ = false;  // before the peer has answered on the new path
-    bool returns_ = false;        // from there
+    TimePoint unproven_at_ = TimePoint::max();  // since when, at least, see prove_path()
+    bool moved_at_once_ = false;                // before the peer has answered on the new path
+    bool returns_ = false;                      // from there
     // Since the peer acknowledged something:
     bool moved_in_vain_ = false;
     unsigned at_once_ = 0;  // moves at once

@@ -18,6 +18,9 @@ namespace {
 /// the peer has given us, and needs the second to come back.
 constexpr unsigned kMostAtOnce = 2;
 
+/// A validation that takes longer, apart from its probe timeouts, has ended.
+constexpr Duration kLeastProof = std::chrono::milliseconds(200);
+
 Address local_for(const Address& remote) noexcept {
     return remote.is_tunnel() ? tunnel_local() : Address::any(remote.is_v6());
 }
@@ -111,13 +114,27 @@ void Connection::begin_refresh(TimePoint now) {
     if (tried_remote_) return;  // a move does the same
     refreshed_at_ = now;
     other_name_ = !other_name_;
-    if (!dialed_) return;  // the next packet of the peer seems to arrive on another path
+    if (!dialed_) {  // the next packet of the peer seems to arrive on another path
+        unproven_at_ = now;
+        return;
+    }
     const Address usual = local_for(path_.remote);
     const Path to{.local = path_.local == usual ? other_name_of(usual) : usual,
                   .remote = path_.remote};
     const ngtcp2_path path = native(to);
     // Fails if the peer has no unused connection id for us; then timers must do.
     if (ngtcp2_conn_initiate_immediate_migration(conn_.get(), &path, stamp(now)) == 0) path_ = to;
+}
+
+/// After a path validation that failed, ngtcp2 may use a path that it has not validated and does
+/// not validate any more. Then it sends only three times as much as arrives (RFC 9000 8.1),
+/// forever. A packet of the peer that seems to arrive on another path begins a new validation.
+void Connection::prove_path(TimePoint now) {
+    if (unproven_at_ == TimePoint::max()) return;
+    if (now < unproven_at_ + kLeastProof + 3 * probe_timeout()) return;
+    unproven_at_ = now;
+    const Path current = from_native(*ngtcp2_conn_get_path(conn_.get()));
+    if (current != path_) other_name_ = !other_name_;
 }
 
 Address Connection::name_of(const Address& local) const noexcept {
@@ -128,6 +145,7 @@ Address Connection::name_of(const Address& local) const noexcept {
 void Connection::on_path(const ngtcp2_path& path, bool works) {
     const Path tried = from_native(path);
     if (works) return use_path(tried);
+    if (!dialed_) unproven_at_ = now_;
     if (tried_remote_ != tried.remote) return;
     tried_remote_.reset();
     moved_in_vain_ = true;
@@ -137,6 +155,7 @@ void Connection::on_path(const ngtcp2_path& path, bool works) {
 }
 
 void Connection::use_path(const Path& path) {
+    unproven_at_ = TimePoint::max();
     if (path == path_) return;
     const bool moved = path.remote != path_.remote;
     path_ = path;

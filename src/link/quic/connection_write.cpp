@@ -293,6 +293,7 @@ bool Connection::write(TimePoint now, Outbox& out) {
         if (returns_) begin_return(now);
         if (wanted_remote_) begin_move(now);
         if (wants_refresh_) begin_refresh(now);
+        prove_path(now);
         open_waiting();
         say_farewell(now);
     }

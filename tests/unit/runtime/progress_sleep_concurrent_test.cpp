@@ -231,7 +231,7 @@ TEST(progress_sleep, a_node_added_while_the_driver_sleeps_falls_asleep_too) {
 }
 
 TEST(progress_sleep, nobody_pays_for_a_wakeup_while_the_driver_spins) {
-    const auto progress = make_progress({.drive = Progress::Drive::user_loop, .spin = 60s});
+    const auto progress = make_progress({.drive = Progress::Drive::user_loop, .waiting = Waiting::spin});
     QuietNode node(*progress);
     constexpr std::uint64_t kArrivals = 100;
     Completion completion;
@@ -272,16 +272,14 @@ TEST(progress_sleep, a_thread_that_waits_for_long_uses_less_than_5_percent_of_a_
 TEST(progress_sleep, a_thread_that_must_spin_does_not_sleep) {
     const auto progress = make_progress({.waiting = Waiting::spin, .spin = 0us});
     QuietNode node(*progress);
-    Completion never;
-    std::atomic<bool> ended{false};
-    std::jthread waiting([&] {
-        EXPECT_FALSE(progress->wait(never, SteadyClock{}.now() + 50ms));
-        ended = true;
-    });
-    while (!ended && node.turns() == 0) std::this_thread::yield();
-    waiting.join();
+    Completion completion;
+    node.expect(1, completion);
+    std::jthread waiting([&] { EXPECT_TRUE(progress->wait(completion, soon())); });
     // A sleeping thread takes some turns, a spinning one tens of thousands.
+    const TimePoint begin = SteadyClock{}.now();
+    while (node.turns() <= 500 && SteadyClock{}.now() - begin < kLost) std::this_thread::yield();
     EXPECT_GT(node.turns(), 500U);
+    node.carrier().arrive();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ranks.hpp"
+#include "support/sanitized.hpp"
 
 namespace nexar::testing {
 namespace {
@@ -141,7 +142,7 @@ TEST(Deadline, a_deadline_does_not_fail_a_rank_that_had_finished) {
     auto ranks = fresh_ranks(3);
     const auto in = inputs<float>(Values::summable, 282, 3, 2);
     auto out = room<float>(1, 2).front();
-    const CollectiveOptions soon{.timeout = 200ms};
+    const CollectiveOptions soon{.timeout = kSanitized ? 2s : 400ms};
     auto root = ranks[0].reduce(std::span(in[0]), std::span(out), sum, 0, soon);
     auto leaf = ranks[1].reduce(std::span(in[1]), std::span<float>(), sum, 0, soon);
     EXPECT_EQ(code_name(outcome(root)), "timed_out");
