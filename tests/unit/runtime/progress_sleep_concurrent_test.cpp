@@ -231,7 +231,8 @@ TEST(progress_sleep, a_node_added_while_the_driver_sleeps_falls_asleep_too) {
 }
 
 TEST(progress_sleep, nobody_pays_for_a_wakeup_while_the_driver_spins) {
-    const auto progress = make_progress({.drive = Progress::Drive::user_loop, .waiting = Waiting::spin});
+    const auto progress =
+        make_progress({.drive = Progress::Drive::user_loop, .waiting = Waiting::spin});
     QuietNode node(*progress);
     constexpr std::uint64_t kArrivals = 100;
     Completion completion;
