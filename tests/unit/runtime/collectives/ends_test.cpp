@@ -146,7 +146,8 @@ TEST(Deadline, a_deadline_does_not_fail_a_rank_that_had_finished) {
     auto root = ranks[0].reduce(std::span(in[0]), std::span(out), sum, 0, soon);
     auto leaf = ranks[1].reduce(std::span(in[1]), std::span<float>(), sum, 0, soon);
     EXPECT_EQ(code_name(outcome(root)), "timed_out");
-    EXPECT_EQ(code_name(outcome(leaf)), "success");
+    const auto leaf_end = outcome(leaf);
+    EXPECT_EQ(code_name(leaf_end), "success") << leaf_end.error().what();
     auto late = ranks[2].reduce(std::span(in[2]), std::span<float>(), sum, 0, soon);
     EXPECT_THAT(code_name(outcome(late)), AnyOf("success", "timed_out"));
     expect_usable(ranks);
