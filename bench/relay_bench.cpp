@@ -8,7 +8,9 @@
 #include <exception>
 #include <nexar/error.hpp>
 #include <string>
+#include <vector>
 
+#include "link/timing.hpp"
 #include "relay_load.hpp"
 #include "report.hpp"
 
@@ -17,6 +19,13 @@ namespace {
 
 constexpr double kHalf = 50;           // percent
 constexpr double kHeartbeatTime = 50;  // ms
+
+/// Nothing if too little time was given for a single round trip.
+void report_round_trips(Report& report, const std::string& name, const std::vector<double>& times) {
+    if (times.empty()) return;
+    report.row(name + "_p50_ms", quantile(times, 0.5), "ms");
+    report.row(name + "_p99_ms", quantile(times, 0.99), "ms", kHeartbeatTime);
+}
 
 void report_load(Report& report, const RelayLoad& load) {
     constexpr double kMega = 1e6;
@@ -28,12 +37,8 @@ void report_load(Report& report, const RelayLoad& load) {
     const double share = 100 * load.own / (load.own + load.relayed);
     report.row("relay_own_share_percent", share, "%");
     report.row("relay_tunnel_share_percent", 100 - share, "%", kHalf);
-    report.row("relay_heartbeat_p50_ms", quantile_of(load.own_round_trips, 0.5), "ms");
-    report.row("relay_heartbeat_p99_ms", quantile_of(load.own_round_trips, 0.99), "ms",
-               kHeartbeatTime);
-    report.row("relay_tunnel_heartbeat_p50_ms", quantile_of(load.relayed_round_trips, 0.5), "ms");
-    report.row("relay_tunnel_heartbeat_p99_ms", quantile_of(load.relayed_round_trips, 0.99), "ms",
-               kHeartbeatTime);
+    report_round_trips(report, "relay_heartbeat", load.own_round_trips);
+    report_round_trips(report, "relay_tunnel_heartbeat", load.relayed_round_trips);
 }
 
 int run(int argc, char** argv) {

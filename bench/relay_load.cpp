@@ -307,10 +307,4 @@ RelayLoad measure_relay_load(const RelayLoadOptions& options) {
     return load;
 }
 
-double quantile_of(std::vector<double> samples, double part) {
-    if (samples.empty()) return 0;
-    std::ranges::sort(samples);
-    return samples[static_cast<std::size_t>(part * static_cast<double>(samples.size() - 1))];
-}
-
 }  // namespace nexar::bench

@@ -32,7 +32,4 @@ struct RelayLoad {
 /// Throws Error (unsupported) if this user may not create namespaces. Create no thread before.
 RelayLoad measure_relay_load(const RelayLoadOptions& options);
 
-/// The sample below which this part of all samples lies; 0 if there are none.
-double quantile_of(std::vector<double> samples, double part);
-
 }  // namespace nexar::bench

@@ -113,6 +113,8 @@ public:
     std::vector<port::Bytes> input{};  // never written
     std::vector<port::Bytes> output{};
     Duration timeout{};
+    /// When the timeout began; nullopt if with start(), or reserve().
+    std::optional<TimePoint> timeout_began{};
 
     // Used by the engine only, from here on.
     CollectiveRunner* runner = nullptr;

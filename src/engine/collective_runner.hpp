@@ -69,8 +69,8 @@ public:
     /// Gives an operation its number before it can begin, so later calls have higher numbers. Its
     /// messages wait as if it had not been called. begin() or abandon() must follow.
     void reserve(Context& context, CollectiveOperation& operation);
-    /// Begins a reserved operation, whose settings must be complete. Its timeout counts from
-    /// reserve().
+    /// Begins a reserved operation, whose settings must be complete. Unless
+    /// timeout_began is set, its timeout counts from reserve().
     void begin(CollectiveOperation& operation);
     /// Ends a reserved operation that cannot begin; it fails on all ranks.
     void abandon(CollectiveOperation& operation, const Error& error);

@@ -14,7 +14,8 @@ namespace {
 MeshPath::Options path_options(const MeshOptions& options) {
     return {.moves = options.tunnels,
             .pause = options.direct_every,
-            .longest_pause = options.direct_longest};
+            .longest_pause = options.direct_longest,
+            .insistence = options.move_patience};
 }
 
 }  // namespace

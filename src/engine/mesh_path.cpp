@@ -7,11 +7,7 @@ namespace nexar::engine {
 
 namespace {
 
-/// A link gives up a tunnel in which nothing answers for a few round trips, as it expects them. The
-/// first answer takes much longer while the other end still sends into the broken path, or while
-/// processors are busy. So the move is tried again, for this long.
-constexpr Duration kInsists = std::chrono::seconds(1);
-/// A link that fails faster has not asked: it cannot move.
+/// An attempt that fails sooner has not waited for an answer: the link cannot move now.
 constexpr Duration kLeastAttempt = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -115,9 +111,12 @@ void MeshPath::on_changed(TimePoint now, const Address& remote) {
 
 void MeshPath::on_failed(TimePoint now, const Address& remote) {
     if (link_ == nullptr || target_ != remote) return;
+    // The first answer through a tunnel may take long, because processors are busy or the peer
+    // cannot answer yet.
     const TimePoint began_at = ends_at_ - options_.patience;
-    const bool asked = now >= began_at + kLeastAttempt;
-    if (!in_tunnel_ && asked && now < started_at_ + kInsists) untried_.push_back(tunnel_);
+    const bool waited = now >= began_at + kLeastAttempt;
+    if (!in_tunnel_ && waited && now < started_at_ + options_.insistence)
+        untried_.push_back(tunnel_);
     try_next(now);
 }
 

@@ -28,6 +28,8 @@ public:
         Duration longest_pause = std::chrono::seconds(30);
         /// A move that has neither succeeded nor failed after this time has failed.
         Duration patience = std::chrono::seconds(5);
+        /// A move to the tunnel that fails is tried again for this long.
+        Duration insistence = std::chrono::seconds(1);
     };
 
     MeshPath(const NodeId& peer, const Options& options)

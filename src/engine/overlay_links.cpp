@@ -104,9 +104,9 @@ void Overlay::assume_broken() {
 
 /// The source of a packet chooses among all neighbours that lead to the target. A relay takes one
 /// of the nearest, so that packets do not turn in circles. Neighbours that have no link at the
-/// moment, or one that does not work, are left out. So is the target itself where a packet begins:
-/// a pair of neighbours needs a tunnel only if one of them has found that their link does not work,
-/// and the other may not know yet.
+/// moment, or one that does not work, are left out. The source also leaves out the target itself:
+/// two neighbours use a tunnel only after one of them has found that their link does not work, and
+/// the other may not know that yet.
 std::optional<Rank> Overlay::next_hop(Rank target, std::uint16_t choice,
                                       std::optional<Rank> not_to) {
     const auto destination = graph_->position(target);

@@ -30,9 +30,14 @@ void set(Task& task, std::unique_ptr<engine::CollectiveOperation>& operation,
     understand(call, static_cast<std::uint32_t>(context.pairs.size()), context.me.value(), into);
 }
 
-Duration timeout_of(NodeBody& node, const CollectiveOptions& options) {
-    return options.timeout.count() > 0 ? std::chrono::ceil<Duration>(options.timeout)
-                                       : node.collective_timeout();
+/// A timeout that the user chose counts from the call, however busy the progress thread is. The
+/// default is so long that reading the clock is not worth its time.
+void set_timeout(NodeBody& node, const CollectiveOptions& options,
+                 engine::CollectiveOperation& operation) {
+    const bool chosen = options.timeout.count() > 0;
+    operation.timeout =
+        chosen ? std::chrono::ceil<Duration>(options.timeout) : node.collective_timeout();
+    operation.timeout_began = chosen ? std::optional(node.now()) : std::nullopt;
 }
 
 void post(Task& task) {
@@ -66,7 +71,7 @@ TaskOwner start_collective(const std::shared_ptr<CommunicatorBody>& communicator
     task->what = Task::What::collective;
     task->held = std::move(held);
     set(*task, task->collective, call);
-    task->collective->timeout = timeout_of(node, call.options);
+    set_timeout(node, call.options, *task->collective);
     post(*task);
     return task;
 }
@@ -87,9 +92,10 @@ TaskOwner start_counted(const std::shared_ptr<CommunicatorBody>& communicator, C
     const bool is_root = call.root == static_cast<int>(context.me.value());
     set(*task, part.exchange, exchange_of(call, part, world, is_root));
     part.call = std::move(call);
-    part.exchange->timeout = timeout_of(node, part.call.options);
+    set_timeout(node, part.call.options, *part.exchange);
     engine::CollectiveOperation& operation = operation_of(*task, task->collective);
     operation.timeout = part.exchange->timeout;
+    operation.timeout_began = part.exchange->timeout_began;
     operation.terms = {.what = part.call.operation,
                        .dtype = part.call.input.dtype,
                        .element_bytes = static_cast<std::uint32_t>(part.call.input.element_size()),

@@ -27,10 +27,9 @@ public:
 
     std::span<std::byte> bytes() const noexcept { return {static_cast<std::byte*>(begin_), size_}; }
 
-    /// Releases the pages but keeps the addresses reserved.
+    /// Makes every access crash. The destructor frees the pages, which may take much longer.
     void unmap() const {
-        if (::mmap(begin_, size_, PROT_NONE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+        if (::mprotect(begin_, size_, PROT_NONE) != 0) {
             throw Error(Errc::out_of_memory, "cannot unmap memory");
         }
     }

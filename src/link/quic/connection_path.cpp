@@ -60,8 +60,8 @@ void Connection::move_to(const Address& remote) {
 ///
 /// While packets in flight fill the congestion window, as after a cut, ngtcp2 sends nothing that
 /// validates a path, at either end. Then the connection moves at once, which opens the windows of
-/// both ends, and comes back if the peer does not answer. The window of the peer is not known here,
-/// so a move that follows one in vain is of this kind, too.
+/// both ends, and comes back if the peer does not answer. This end does not know the window of the
+/// peer, so after a move that failed, it also moves at once.
 void Connection::begin_move(TimePoint now) {
     const Address remote = wanted_remote_.value_or(path_.remote);
     wanted_remote_.reset();

@@ -17,8 +17,9 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
 constexpr auto kMayBeLate = kSanitized ? 500ms : 100ms;
-/// Long enough to start all rows of one size.
+/// Long enough to start all rows of one size, which includes copies of many large payloads.
 constexpr auto kTime = kSanitized ? 800ms : 250ms;
+constexpr auto kTimeOfLargest = kSanitized ? 1500ms : 1000ms;
 /// An operation that takes longer is considered hung.
 constexpr auto kHangs = 8s;
 
@@ -27,7 +28,8 @@ protected:
     /// Runs every operation with payloads of one size.
     static void run(FaultyWorld& world, const LocalDelay& delay, std::size_t size) {
         const auto delayed_before = delay.so_far();
-        const SteadyPoint due = std::chrono::steady_clock::now() + kTime;
+        const auto time = size == FaultyWorld::sizes().back() ? kTimeOfLargest : kTime;
+        const SteadyPoint due = std::chrono::steady_clock::now() + time;
         auto rows = start_rows(world, size, due);
         const bool all = run_rows(rows, due, kHangs);
         const auto delayed = delay.so_far() - delayed_before;

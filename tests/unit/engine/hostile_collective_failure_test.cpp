@@ -318,6 +318,19 @@ TEST_F(HostileCollectiveFailure, an_operation_times_out_when_no_message_arrives)
     expect_not_disconnected();
 }
 
+TEST_F(HostileCollectiveFailure, a_timeout_may_have_begun_before_the_operation) {
+    const TimePoint called = now_;
+    pass(seconds(50));
+    Asked& asked = call_in(*duo_, 100, [&](CollectiveOperation& operation) {
+        broadcast_call(100)(operation);
+        operation.timeout_began = called;
+    });
+    pass(milliseconds(9'999));
+    EXPECT_EQ(asked.ended, 0);
+    pass(milliseconds(1));
+    expect_failed(asked, Errc::timed_out, "for rank 1");
+}
+
 TEST_F(HostileCollectiveFailure, all_members_except_the_failed_one_learn_of_a_failure) {
     Asked& asked = call_in(*world_, 0, barrier_call(3));
     says(Lane::eager, said(wire::CollectiveMismatch{
