@@ -116,6 +116,9 @@ public:
     /// When the timeout began; nullopt if with start(), or reserve().
     std::optional<TimePoint> timeout_began{};
 
+    /// When the timeout ends. For an operation that has a number.
+    TimePoint expiry() const noexcept { return timeout_began.value_or(started) + timeout; }
+
     // Used by the engine only, from here on.
     CollectiveRunner* runner = nullptr;
     std::uint64_t number = 0;

@@ -247,7 +247,7 @@ void CollectiveRunner::run(Context& context, CollectiveOperation& operation) {
 
 /// Adds an operation to those that have deadlines.
 void CollectiveRunner::list(CollectiveOperation& operation) {
-    operation.deadline = operation.timeout_began.value_or(operation.started) + operation.timeout;
+    operation.deadline = operation.expiry();
     operation.warn = now_ + limits_.warn_after;
     operation.compare_after = limits_.compare_after;
     operation.compare = now_ + operation.compare_after;

@@ -75,6 +75,9 @@ public:
     /// Ends a reserved operation that cannot begin; it fails on all ranks.
     void abandon(CollectiveOperation& operation, const Error& error);
     void cancel(CollectiveOperation& operation);
+    /// The operation, which may be reserved, must end by `latest` if its timeout does not end
+    /// earlier.
+    void shorten(CollectiveOperation& operation, TimePoint latest) noexcept;
     /// Uses up a number for a call that the engine did not admit; the call fails on all ranks.
     void pass_over(Context& context, const Error& reason);
 

@@ -221,6 +221,15 @@ void CollectiveRunner::gave_up(CollectiveOperation& operation, Rank rank) {
     be_due(operation);
 }
 
+void CollectiveRunner::shorten(CollectiveOperation& operation, TimePoint latest) noexcept {
+    if (latest >= operation.expiry()) return;
+    operation.timeout_began = operation.started;
+    operation.timeout = latest - operation.started;
+    if (!operation.listed) return;
+    operation.deadline = std::min(operation.deadline, latest);
+    be_due(operation);
+}
+
 void CollectiveRunner::advance(TimePoint now) {
     now_ = now;
     if (!due_ || now < *due_) return;

@@ -130,12 +130,15 @@ void Engine::remove_buffer(std::uint64_t name) noexcept {
     for (const auto& peer : peers_) peer->buffers.forget(name);
 }
 
-/// Keeps a call until the ranks have agreed.
+/// Keeps a call until the ranks have agreed, or its timeout ends.
 void Engine::hold(Context& context, CollectiveOperation& collective) {
+    MemorySetup& setup = *context.memory_setup;
     collectives_.reserve(context, collective);
+    setup.until = std::min(setup.until, collective.expiry());
+    collectives_.shorten(setup.agreement, collective.expiry());
     // On a rank that calls after the agreement nothing holds it, and all must choose alike.
     collective.begins_late = false;
-    context.memory_setup->held.push_back(collective.number);
+    setup.held.push_back(collective.number);
 }
 
 /// Returns true if the call waits for the agreement; then the agreement ends, and the call with it.

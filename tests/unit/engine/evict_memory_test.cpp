@@ -51,6 +51,29 @@ TEST_F(EvictMemoryTest, collectives_that_wait_for_shared_memory_end) {
     expect_ended_with(barrier_in(unused), Errc::membership_changed, "rank 2 was lost");
 }
 
+TEST_F(EvictMemoryTest, collectives_that_wait_for_shared_memory_keep_their_own_deadlines) {
+    Context& fresh =
+        engine_->add_context(ContextId(60), std::array{node(0), node(1), node(2)}, kMe);
+    engine_->want_memory(fresh, 1 << 16);
+    const Asked& patient = barrier_in(fresh, 60s);
+    const Asked& hasty = barrier_in(fresh, 1s);
+    const auto at = [&, begin = now_](Duration time) {
+        // The agreement ends first, and then the calls that waited for it.
+        for (int turn = 0; turn < 2; ++turn) {
+            engine_->advance(begin + time);
+            pump();
+        }
+    };
+    at(999ms);
+    EXPECT_EQ(hasty.ended, 0);
+    at(1s);
+    expect_ended_with(hasty, Errc::timed_out, "waited 1.0 s in barrier");
+    at(59'999ms);
+    EXPECT_EQ(patient.ended, 0);
+    at(60s);
+    expect_ended_with(patient, Errc::timed_out, "waited 60.0 s in barrier");
+}
+
 TEST_F(EvictMemoryTest, collectives_in_shared_memory_end_and_the_segments_are_let_go) {
     auto segments = nexar::testing::heap_segments(3, 1 << 16);
     Context& fresh =

@@ -137,9 +137,23 @@ TEST_P(EarlyEnd, cancelling_at_any_moment_gives_the_result_or_cancelled) {
     }
 }
 
+// The first collective of a communicator also sets up the memory that its ranks share.
+TEST(Deadline, a_deadline_holds_in_the_first_collective) {
+    auto ranks = fresh_ranks(3);
+    const auto begin = std::chrono::steady_clock::now();
+    auto prompt = ranks[0].barrier({.timeout = 200ms});
+    auto same = ranks[1].barrier({.timeout = 200ms});
+    EXPECT_EQ(code_name(outcome(prompt)), "timed_out");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 1500ms);
+    EXPECT_EQ(code_name(outcome(same)), "timed_out");
+    EXPECT_EQ(code_name(outcome(ranks[2].barrier({.timeout = 200ms}))), "timed_out");
+    expect_usable(ranks);
+}
+
 // A leaf of a reduction completes as soon as its elements are sent.
 TEST(Deadline, a_deadline_does_not_fail_a_rank_that_had_finished) {
     auto ranks = fresh_ranks(3);
+    expect_usable(ranks);
     const auto in = inputs<float>(Values::summable, 282, 3, 2);
     auto out = room<float>(1, 2).front();
     const CollectiveOptions soon{.timeout = kSanitized ? 2s : 400ms};
