@@ -94,36 +94,43 @@ bool Detector::accuses(const Peer& accuser, const Peer& peer) {
 /// may have missed the question, or run late. A neighbour that this node does not reach counts only
 /// if it said a moment ago that it hears the member.
 ///
-/// If this node reaches none of the neighbours, they may have failed, and the member may live
-/// behind them. It gets a whole budget, in which a view without them can give it new neighbours;
-/// and these get time to connect.
+/// If this node reaches less than half of the neighbours, the others may have failed, and the
+/// member may live behind them: a neighbour that accuses it may only have lost the direct path. It
+/// gets a whole budget, in which a view without them can give it new neighbours; and these get time
+/// to connect.
 bool Detector::abandoned(const Peer& peer, TimePoint now) const {
     if (!sparse() || peer.witness || peer.gone) return true;
     if (peer.reconnecting && now - *peer.reconnecting < timing_.patience()) return false;
 
     const bool waited = peer.asked && now - *peer.asked >= timing_.whole;
-    bool watched = false;
+    std::size_t reached = 0;
+    std::size_t failed = 0;
     bool accused = false;
     for (const Connections::Position position : connections_.of(peer.position)) {
         const Peer* const neighbour = member_at(position);
         if (neighbour == nullptr) {
-            watched = accused = true;
+            ++reached;
+            accused = true;
             continue;
         }
 
         const auto hears = std::ranges::find(peer.hearers, neighbour->node, &Hearer::node);
         if (hears != peer.hearers.end() && now - hears->at < timing_.whole) return false;
 
-        if (!has_a_say(*neighbour)) continue;
-        watched = true;
+        if (!has_a_say(*neighbour)) {
+            ++failed;
+            continue;
+        }
+        ++reached;
         if (accuses(*neighbour, peer)) {
             accused = true;
         } else if (!waited) {
             return false;
         }
     }
-    if (watched) return accused;
-    return peer.probing && now - *peer.probing >= timing_.whole;
+    const bool lasts = peer.probing && now - *peer.probing >= timing_.whole;
+    if (reached == 0) return lasts;
+    return accused && (reached >= failed || lasts);
 }
 
 /// True if most neighbours of a member that this node reaches accuse it, so that this node, which

@@ -175,6 +175,22 @@ TEST_P(Sparse, member_survives_the_death_of_all_its_neighbours) {
     }
 }
 
+/// The neighbour accuses the member, because nobody is left who could relay.
+TEST_P(Sparse, member_survives_when_its_last_neighbour_has_lost_the_path_to_it) {
+    for (std::size_t member = 0; member < kMembers; ++member) {
+        const auto world = formed();
+        Machines dead = neighbours(*world, member);
+        world->cut_both(member, dead.back(), true);
+        dead.pop_back();
+        world->run_for(3s);
+        for (const std::size_t one : dead) world->kill(one);
+        EXPECT_TRUE(world->run_until_done(5s, [&] { return rest_continues(*world, dead); }))
+            << member;
+        world->run_for(3s);
+        EXPECT_TRUE(rest_continues(*world, dead)) << member;
+    }
+}
+
 TEST_P(Sparse, member_that_dies_with_all_its_neighbours_is_evicted) {
     for (std::size_t member = 0; member < kMembers; ++member) {
         const auto world = formed();
