@@ -194,6 +194,7 @@ TimePoint Connection::deadline() const noexcept {
     if (expiry < static_cast<ngtcp2_tstamp>(TimePoint::max().time_since_epoch().count())) {
         due = TimePoint(Duration(static_cast<Duration::rep>(expiry)));
     }
+    if (state_ == State::up) due = std::min(due, refresh_due_);
     if (state_ == State::up && !probing_) due = std::min(due, probes_at_);
     if (linger_until_) due = std::min(due, *linger_until_);
     return std::min(due, silence_ends());

@@ -201,8 +201,7 @@ private:
     Result<void> start_tls(security::TlsOptions options);
     void adopt(ngtcp2_conn* conn);
 
-    // Callbacks of ngtcp2. They return false if the connection must end; callback_failure_ says
-    // why.
+    // Callbacks of ngtcp2. False: the connection must end; callback_failure_ says why.
     void on_up();
     bool on_stream_data(InStream& stream, port::ConstBytes bytes, bool ended);
     void on_stream_opened(std::int64_t quic_id);
@@ -288,6 +287,7 @@ private:
     /// Handles expired timers; returns false if one of them ended the link.
     bool survives(TimePoint now);
     void look_for_stall(TimePoint now);
+    void plan_refresh() noexcept;
     Duration probe_timeout() const noexcept;
     void start_probe(TimePoint now);
     void end_probe();
@@ -346,11 +346,10 @@ private:
     TimePoint probes_at_ = TimePoint::max();  // when to probe the path's MTU first
     bool probing_ = false;                    // that time has passed
     TimePoint up_at_{};
-    TimePoint
-        answered_at_{};  // when the peer last acknowledged something or had nothing to acknowledge
-    TimePoint heard_at_{};   // when its last packet arrived
-    TimePoint begun_at_{};   // when the handshake began
-    Duration idle_limit_{};  // the smaller idle timeout of the two sides
+    TimePoint answered_at_{};  // when the peer last acknowledged something, or had nothing to
+    TimePoint heard_at_{};     // when its last packet arrived
+    TimePoint begun_at_{};     // when the handshake began
+    Duration idle_limit_{};    // the smaller idle timeout of the two sides
     Refusals refusals_;
     TimePoint refusal_due_{};  // when the owner may hear of the next one
     bool stalled_ = false;     // as port::Stalled says
@@ -363,10 +362,12 @@ private:
     bool wants_refresh_ = false;
     bool other_name_ = false;  // of the local end, see refresh()
     TimePoint refreshed_at_{};
+    TimePoint refresh_due_ = TimePoint::max();  // although nothing arrives
     TimePoint unproven_at_ = TimePoint::max();  // since when, at least, see prove_path()
     bool moved_at_once_ = false;                // before the peer has answered on the new path
     bool returns_ = false;                      // from there
     // Since the peer acknowledged something:
+    unsigned unheard_ = 0;  // refreshes while nothing arrived
     bool moved_in_vain_ = false;
     unsigned at_once_ = 0;  // moves at once
 

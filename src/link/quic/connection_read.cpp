@@ -49,6 +49,7 @@ bool Connection::receive(TimePoint now, const Path& path, std::uint8_t ecn,
     const bool answered = bytes_in_flight() < in_flight;
     if (answered) {
         answered_at_ = now;
+        unheard_ = 0;
         moved_in_vain_ = false;
         at_once_ = 0;
     }

@@ -23,6 +23,10 @@ constexpr Duration kAnswerPatience = std::chrono::milliseconds(1500);
 constexpr Duration kRefreshAfter = std::chrono::milliseconds(500);
 constexpr Duration kRefreshEvery = std::chrono::milliseconds(250);
 
+/// Refreshes without an acknowledgement in between, while nothing arrives either. Each takes a
+/// connection id, which the peer replaces only when it hears of it.
+constexpr unsigned kMostUnheard = 3;
+
 }  // namespace
 
 void Connection::begin_to_listen() noexcept {
@@ -103,6 +107,17 @@ void Connection::look_for_stall(TimePoint now) {
     if (std::exchange(stalled_, stalled) != stalled) {
         around_->emit({.link = id_, .what = port::Stalled{stalled}});
     }
+}
+
+/// A path that loses many packets may lose all probes, and the time until the next one doubles. The
+/// peer may have nothing to send that would show that the path works: members that are not
+/// neighbours exchange no heartbeats. So the dialer also refreshes while nothing arrives, each time
+/// after twice as long.
+void Connection::plan_refresh() noexcept {
+    const bool waits = dialed_ && state_ == State::up && bytes_in_flight() > 0;
+    refresh_due_ = TimePoint::max();
+    if (!waits || unheard_ >= kMostUnheard) return;
+    refresh_due_ = answered_at_ + std::max(kRefreshAfter, 3 * probe_timeout()) * (1U << unheard_);
 }
 
 /// Without its back-off.

@@ -292,6 +292,10 @@ bool Connection::write(TimePoint now, Outbox& out) {
         if (dropped_) return false;
         if (returns_) begin_return(now);
         if (wanted_remote_) begin_move(now);
+        if (now >= refresh_due_) {
+            ++unheard_;
+            wants_refresh_ = true;
+        }
         if (wants_refresh_) begin_refresh(now);
         prove_path(now);
         open_waiting();
@@ -306,6 +310,7 @@ bool Connection::write(TimePoint now, Outbox& out) {
         fail(now, Error(Errc::link_closed, "this side closed the link"), Closing::say);
     }
     if (state_ == State::down) write_goodbye(now, out);
+    plan_refresh();
     return more && state_ != State::down;
 }
 

@@ -378,26 +378,22 @@ TEST_P(HostileRelays, moves_in_mid_transfer_lose_and_repeat_nothing) {
     EXPECT_TRUE(pair.client().incoming(0).sink.bytes == back);
 }
 
-/// The side that accepted a link sends little more than it gets until it has validated its path.
-TEST_P(HostileRelays, refreshes_under_loss_leave_no_link_on_a_path_that_is_never_validated) {
-    TunnelPair pair(test_seed(GetParam()));
+/// The server has nothing to send that would show that the tunnel works again.
+TEST(TunnelLinks, that_lose_everything_for_a_while_go_on_after_a_quarter_of_that_time) {
+    TunnelPair pair;
     LinkEnd& client = pair.dial_through_tunnel();
     ASSERT_TRUE(pair.run_until([&] { return client.is_up(); }, 1s));
     pair.world.run_for(1s);
-    for (int i = 0; i < 12; ++i) {
-        pair.relays.loss = i % 3 == 0 ? 1 : 0.3;
-        if (i % 2 == 0) pair.server().link().refresh();
-        if (i % 3 != 1) client.link().refresh();
-        client.link().send_datagram(pattern(1, 100));
-        pair.world.run_for(std::chrono::milliseconds(20 + pair.random.next() % 150));
+    const auto content = pattern(1, 5000);
+    for (Duration loss = 600ms; loss < 4s; loss += 100ms) {
+        pair.relays.loss = 1;
+        client.send(content);
+        pair.world.run_for(loss);
+        pair.relays.loss = 0;
+        EXPECT_TRUE(pair.run_until([&] { return client.all_released(); }, loss / 4 + 100ms))
+            << loss / 1ms << " ms";
+        pair.world.run_for(5s);  // the peer replaces the connection ids
     }
-    pair.relays.loss = 0;
-    client.link().send_datagram(pattern(1, 100));
-    pair.world.run_for(2s);
-    const auto content = pattern(GetParam(), 1'000'000);
-    pair.server().send(content);
-    ASSERT_TRUE(pair.run_until([&] { return pair.server().all_released(); }, 1s));
-    EXPECT_TRUE(client.incoming(0).sink.bytes == content);
 }
 
 }  // namespace
