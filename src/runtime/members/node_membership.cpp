@@ -55,15 +55,16 @@ void NodeBody::leave_cluster() {
     const auto settled = [&] { return !may_leave() || parting->settled(now(), engine_); };
     while (!wait_for(settled, parting->next_look(now()))) {
     }
+    TimePoint until{};
     {
         const NodeAccess access(*this);
         if (!may_leave()) return;
         if (seed_) seed_->leave();
         membership_.leave(access.now());
         follow_members(access.now());
+        until = access.now() + runtime::Parting::leave_time(overlay_.get());
     }
-    wait_for([this] { return membership_.has_left(); },
-             now() + runtime::Parting::leave_time(overlay_.get()));
+    wait_for([this] { return membership_.has_left(); }, until);
 }
 
 void NodeBody::wait_left(const engine::Context& context, std::span<const Rank> ranks) {
